@@ -114,11 +114,9 @@ static bool bound_ranks(struct session *s, enum collective k, uint32_t nranks)
 	s->diags.phase = PHASE_EXPAND;
 	for (size_t i = 0; i < s->o->nsettings; i++) /* --root; the last one counts */
 		r.root = s->o->settings[i].value;
-	if (r.root >= (int64_t)nranks) {
-		diag_add(&s->diags, SEV_ERROR, 702, NOWHERE, NO_RANK,
-			 "--root %" PRId64 ": there are ranks 0 to %u", r.root, nranks - 1);
-		return false;
-	}
+	if (r.root >= (int64_t)nranks)
+		return session_refuse(s, "--root %" PRId64 ": there are ranks 0 to %u", r.root,
+				      nranks - 1);
 	if (!in.schedule || !session_can_write(s)) /* over the machine's file */
 		return false;
 	m = machine_make(&c, &in);

@@ -293,9 +293,7 @@ static bool is_for(struct session *s, const struct msccl *m)
 				    o->settings->name ? "-D" : "--root");
 	if (o->schedule)
 		what = "--schedule: the file has one algorithm";
-	if (what)
-		diag_add(&s->diags, SEV_ERROR, 702, NOWHERE, NO_RANK, "%s", what);
-	return !what;
+	return !what || session_refuse(s, "%s", what);
 }
 
 /* Predicted times of the file as the executors run it: a thread block runs its steps once for each part of the
@@ -364,11 +362,7 @@ static bool is_action(struct session *s)
 			  : o->certificate ? "is for one N, so it has no --certificate for every N"
 					   : NULL;
 
-	if (!why)
-		return true;
-	diag_add(&s->diags, SEV_ERROR, 702, NOWHERE, NO_RANK, "%s: MSCCL XML %s", o->file, why);
-	s->status = 2;
-	return false;
+	return !why || session_refuse(s, "%s: MSCCL XML %s", o->file, why);
 }
 
 void run_msccl(struct session *s)
@@ -388,6 +382,4 @@ void run_msccl(struct session *s)
 	arena_free(&s->scratch);
 	if (is_for(s, m))
 		act(s, m);
-	else
-		s->status = 2;
 }

@@ -62,9 +62,7 @@ void run_topology(struct session *s, struct source *source)
 	const char *name, *text;
 
 	if (why) {
-		diag_add(&s->diags, SEV_ERROR, 702, NOWHERE, NO_RANK, "%s: a topology of NCCL %s",
-			 o->file, why);
-		s->status = 2;
+		session_refuse(s, "%s: a topology of NCCL %s", o->file, why);
 		return;
 	}
 	if (!session_can_write(s))

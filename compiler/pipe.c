@@ -26,8 +26,7 @@ static bool is_action(struct session *s)
 		    o->action == ACTION_TABLE || o->action == ACTION_SIMULATE ||
 		    (o->action == ACTION_COMPILE && o->emit == EMIT_CSV);
 	const char *why =
-		!fits ? "can be checked, explained, simulated, compared in a table, and written with "
-			"--emit=csv, nothing else"
+		!fits ? "can be checked, explained, simulated, compared in a table, and written with --emit=csv, nothing else"
 		: o->view.format == FORMAT_TRACE || o->view.format == FORMAT_TUNING
 			? "has times as text, CSV, JSON, a picture and a page, not as a trace or tuning"
 		: o->tile != UINT64_MAX ? "sends its messages whole, so it takes no --tile"
@@ -38,23 +37,17 @@ static bool is_action(struct session *s)
 		: o->require		? "computes with the user's model, so it takes no --require"
 					: NULL;
 
-	if (!why)
-		return true;
-	diag_add(&s->diags, SEV_ERROR, 702, NOWHERE, NO_RANK, "%s: a pipeline %s", o->file, why);
-	s->status = 2;
-	return false;
+	return !why || session_refuse(s, "%s: a pipeline %s", o->file, why);
 }
 
-/* `of`: as pipe_draw() has it. */
+/* Its picture. `of`: as pipe_draw() has it. */
 static void draw(struct session *s, struct ctx *c, const struct pipe *p, const struct pipe_times *t,
 		 enum pipe_streams streams, const char *of)
 {
 	const char *why = pipe_draw(c, p, t, streams, of, &s->o->view, s->out.stream);
 
-	if (!why)
-		return;
-	diag_add(&s->diags, SEV_ERROR, 702, NOWHERE, NO_RANK, "%s", why);
-	s->status = 2;
+	if (why)
+		session_refuse(s, "%s", why);
 }
 
 static void explain_it(struct session *s, struct ctx *c, const struct pipe *p,
@@ -65,27 +58,12 @@ static void explain_it(struct session *s, struct ctx *c, const struct pipe *p,
 	draw(s, c, p, &t, streams, NULL);
 }
 
-static void draw_call(struct session *s, struct ctx *c, const struct pipe *p,
-		      const struct pipe_times *t, const struct cost_row *r)
-{
-	const char *size =
-		!*r->machine
-			? ""
-			: arena_printf(c->arena, "%" PRIu64 " bytes a message on %s: ", r->bytes,
-				       r->machine);
-
-	draw(s, c, p, t, s->o->streams,
-	     arena_printf(c->arena, "%s%.2f us, %s", size, r->us, r->limit));
-}
-
 /* Predicted times, by size of a message if there is a machine; or one run, drawn. */
 static void simulate_sizes(struct session *s, struct ctx *c, const struct pipe *p)
 {
 	const struct options *o = s->o;
 	const struct sizes sizes = session_sizes(o);
-	struct pipe_cost cost = { .units = 1e6,
-				  .machine = o->on ? session_make_machine(s, c, NULL, p->nranks)
-						   : NULL };
+	struct pipe_cost cost = { .units = 1e6 };
 	struct cost_row r = { .file = o->file,
 			      .contract = "pipeline",
 			      .schedule = p->name,
@@ -96,6 +74,7 @@ static void simulate_sizes(struct session *s, struct ctx *c, const struct pipe *
 			      .busbw = -1,
 			      .bytes = o->on ? sizes.least : 0 };
 
+	cost.machine = o->on ? session_make_machine(s, c, NULL, p->nranks) : NULL;
 	if (o->on && !cost.machine)
 		return;
 	memcpy(cost.work, o->work, sizeof(cost.work));
@@ -113,10 +92,14 @@ static void simulate_sizes(struct session *s, struct ctx *c, const struct pipe *
 		r.limit = arena_printf(
 			c->arena, "idle %.1f %%; %s", 100 * t.idle,
 			session_limit(c->arena, cost.machine, &t.predicted, "computations"));
-		if (!session_draws(o))
-			session_row(s, &r);
+		const char *of = arena_printf(c->arena, "%.2f us, %s", r.us, r.limit);
+		if (o->on)
+			of = arena_printf(c->arena, "%" PRIu64 " bytes a message on %s: %s",
+					  r.bytes, o->on, of);
+		if (session_draws(o))
+			draw(s, c, p, &t, o->streams, of);
 		else
-			draw_call(s, c, p, &t, &r);
+			session_row(s, &r);
 		arena_free(c->scratch);
 	} while (sizes_next(&sizes, &r.bytes));
 }

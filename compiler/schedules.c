@@ -520,8 +520,7 @@ static void usage_error(struct session *s, const char *what, const char *name,
 			cure = arena_printf(&s->arena, "%s%s '%s'", cure, i ? "," : "",
 					    candidates[i]);
 	}
-	diag_add(&s->diags, SEV_ERROR, 702, NOWHERE, NO_RANK, "%s '%s'%s", what, name, cure);
-	s->status = 2;
+	session_refuse(s, "%s '%s'%s", what, name, cure);
 }
 
 static struct decl *next_schedule(struct decl *d)
@@ -576,9 +575,8 @@ static void check_settings(struct session *s)
 		if (!s->o->settings[i].name) {
 			if (rooted)
 				continue;
-			diag_add(&s->diags, SEV_ERROR, 702, NOWHERE, NO_RANK,
-				 "--root: no schedule of the file has a parameter for its root");
-			s->status = 2;
+			session_refuse(
+				s, "--root: no schedule of the file has a parameter for its root");
 			continue;
 		}
 		while (k < n && strcmp(names[k], s->o->settings[i].name))
@@ -718,16 +716,12 @@ static bool open_schedules(struct session *s, struct decl **target)
 	check_settings(s);
 	if (s->status)
 		return false;
-	if (!*target && (!all || s->o->certificate)) {
-		diag_add(&s->diags, SEV_ERROR, 702, NOWHERE, NO_RANK, "%s has no schedule to %s",
-			 s->module->main->source->name,
-			 s->o->certificate		   ? "prove for every N"
-			 : s->o->action == ACTION_EXPLAIN  ? "explain"
-			 : s->o->action == ACTION_SIMULATE ? "simulate"
-							   : "compile");
-		s->status = 2;
-		return false;
-	}
+	if (!*target && (!all || s->o->certificate))
+		return session_refuse(s, "%s has no schedule to %s", s->module->main->source->name,
+				      s->o->certificate			? "prove for every N"
+				      : s->o->action == ACTION_EXPLAIN	? "explain"
+				      : s->o->action == ACTION_SIMULATE ? "simulate"
+									: "compile");
 	if (!*target)
 		diag_add(&s->diags, SEV_NOTE, 0, NOWHERE, NO_RANK,
 			 "%s has no schedule: only its names were checked",

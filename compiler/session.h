@@ -120,6 +120,9 @@ struct instance session_machine(struct session *s, uint32_t nranks);
 /* Reads a file that is no schedule; NULL: it cannot be read, which is reported. */
 struct source *session_read(struct session *s, const char *file);
 
+/* Reports an option that does not fit, E0702 and status 2. Returns false. */
+bool session_refuse(struct session *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
 /* Checks before the work whether the product can be written to its place; if not, reports it. */
 bool session_can_write(struct session *s);
 

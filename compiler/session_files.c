@@ -60,15 +60,24 @@ struct source *session_read(struct session *s, const char *file)
 	return source;
 }
 
+bool session_refuse(struct session *s, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	diag_vadd(&s->diags, SEV_ERROR, 702, NOWHERE, NO_RANK, fmt, ap);
+	va_end(ap);
+	s->status = 2;
+	return false;
+}
+
 void session_explain(struct session *s, struct ctx *c, const struct checked *k,
 		     const struct order *order, uint32_t first_diag)
 {
 	const char *why;
 
 	if (!explain(c, k->program, k->contract, order, first_diag, &s->o->view, s->out.stream,
-		     &why)) {
-		diag_add(&s->diags, SEV_ERROR, 702, NOWHERE, NO_RANK, "%s", why);
-		s->status = 2;
-	}
+		     &why))
+		session_refuse(s, "%s", why);
 	arena_free(c->scratch);
 }

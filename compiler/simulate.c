@@ -96,10 +96,8 @@ static void print_call(struct session *s, struct ctx *c, const struct simulated 
 				   MOST_TRACED);
 	else if (!timeline_trace(c, x, s->out.stream))
 		arena_fail(&s->arena);
-	if (why) {
-		diag_add(&s->diags, SEV_ERROR, 702, NOWHERE, NO_RANK, "%s", why);
-		s->status = 2;
-	}
+	if (why)
+		session_refuse(s, "%s", why);
 }
 
 /* Its times depend on lengths: an error; among several files it is left out. */

@@ -34,7 +34,7 @@ static const char *run_of(const struct chart *x)
 	if (x->streams != STREAMS_NONE)
 		how = arena_printf(a, "--streams=%s, %s in between", pipe_streams_names[x->streams],
 				   arena_count(a, x->c->slots, "message"));
-	if (!t->finishes)
+	if (!t->predicted.over)
 		return arena_printf(a, "%s: a deadlock", how);
 	if (x->of)
 		return arena_printf(a, "%s, %s", how, x->of);
@@ -42,7 +42,6 @@ static const char *run_of(const struct chart *x)
 			    how, t->length, 100 * t->idle, arena_count(a, t->held, "activation"));
 }
 
-/* A computation. */
 static bool has_run(const struct chart *x, uint32_t i)
 {
 	return x->p->v[i].does & PIPE_COMPUTES && x->t->end[i] >= 0;
@@ -53,41 +52,39 @@ static bool has_run(const struct chart *x, uint32_t i)
 static void print_grid(const struct chart *x, FILE *out)
 {
 	const struct pipe *p = x->p;
-	uint32_t *at = ARENA_ARRAY(x->c->scratch, uint32_t, p->nranks);
-	int column = 10, blanks;
+	uint32_t *at = arena_copy(x->c->scratch, p->first, p->nranks * sizeof(*at));
+	int column = 10, n;
 
-	for (uint32_t i = 0; i < p->n; i++)
-		if (p->v[i].does & PIPE_COMPUTES && (int)strlen(p->v[i].name) + 2 > column)
-			column = (int)strlen(p->v[i].name) + 2;
+	for (uint32_t i = 0; i < p->n; i++) {
+		n = p->v[i].does & PIPE_COMPUTES ? (int)strlen(p->v[i].name) + 2 : 0;
+		column = n > column ? n : column;
+	}
 	fprintf(out, "%-7s", "time");
-	for (uint32_t r = 0; r < p->nranks; r++) {
-		at[r] = p->first[r];
+	for (uint32_t r = 0; r < p->nranks; r++)
 		if (x->at.lanes[r].shown)
 			fprintf(out, "%-*s", column, arena_printf(x->c->scratch, "rank %u", r));
-	}
 	for (uint32_t now = 0; now < x->t->length; now++) { /* units */
-		blanks = 0;
+		int blanks = 0;
 		fprintf(out, "\n%-7u", now);
 		for (uint32_t r = 0; r < p->nranks; r++) {
+			uint32_t *i = &at[r], end = p->first[r + 1];
 			if (!x->at.lanes[r].shown)
 				continue;
-			while (at[r] < p->first[r + 1] &&
-			       (!has_run(x, at[r]) || x->t->end[at[r]] <= now))
-				at[r]++;
-			if (at[r] == p->first[r + 1] || x->t->start[at[r]] > now) {
-				blanks += column;
+			while (*i < end && (!has_run(x, *i) || x->t->end[*i] <= now))
+				++*i;
+			blanks += column;
+			if (*i == end || x->t->start[*i] > now)
 				continue;
-			}
-			fprintf(out, "%*s%-*s", blanks, "", column,
-				x->t->start[at[r]] > now - 1.0 ? p->v[at[r]].name : "|");
+			fprintf(out, "%*s%-*s", blanks - column, "", column,
+				x->t->start[*i] > now - 1.0 ? p->v[*i].name : "|");
 			blanks = 0;
 		}
 	}
 	fputs("\n\n", out);
 }
 
-/* The actions at which a rank stands: messages that have started and not ended, and of its computations and waits the
- * first that has not ended, unless it waits for such a message. */
+/* The actions at which a rank stands: messages that have started and not ended, and of its computations and
+ * waits the first that has not ended, unless it waits for such a message. */
 static void print_stuck(const struct chart *x, uint32_t rank, FILE *out)
 {
 	bool stands = false;
@@ -111,7 +108,7 @@ static void print_text(void *arg, FILE *out)
 
 	fprintf(out, "%s\n%s\n\n", x->at.title, x->at.about);
 	print_grid(x, out);
-	for (uint32_t r = 0; r < x->p->nranks && !x->t->finishes; r++)
+	for (uint32_t r = 0; r < x->p->nranks && !x->t->predicted.over; r++)
 		if (x->at.lanes[r].shown)
 			print_stuck(x, r, out);
 }
@@ -203,7 +200,7 @@ static void print_svg(void *arg, FILE *out)
 	x->at.length = x->t->length;
 	x->at.unit = TIME_WIDE / (x->t->length > 0 ? x->t->length : 1);
 	x->at.unit = x->at.unit > most ? most : x->at.unit < least ? least : x->at.unit;
-	time_chart_begin(&x->at, x->t->finishes ? 24 : 160);
+	time_chart_begin(&x->at, x->t->predicted.over ? 24 : 160);
 	for (uint32_t i = 0; i < p->n; i++) {
 		has[p->v[i].kind] = true;
 		if (p->v[i].does & PIPE_SENDS && x->t->end[i] >= 0)
@@ -212,7 +209,7 @@ static void print_svg(void *arg, FILE *out)
 	for (uint32_t i = 0; i < p->n; i++)
 		if (has_run(x, i) && x->at.lanes[p->v[i].rank].shown)
 			draw_action(x, i);
-	if (!x->t->finishes)
+	if (!x->t->predicted.over)
 		draw_stuck(x);
 	if (x->of && x->t->length > 0)
 		time_chart_axis(&x->at, "us");

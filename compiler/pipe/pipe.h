@@ -5,10 +5,8 @@
  *   pipe_read.c     text -> actions, each with its place
  *   pipe_sound.c    is the text complete, and in an order that can be meant?
  *   pipe_lower.c    a text of computations alone gets its messages, as PyTorch 2.15 places them
- *   pipe_program.c  actions -> struct program, for one kind of streams
- *   swapped.c       messages that are taken by the receive of another
- *   judge.c         the least slots, the deadlock's report
- *   cure.c          which edits of the text end a deadlock
+ *   pipe_program.c  actions -> struct program, for one kind of streams; messages that are swapped
+ *   judge.c         the least slots, the deadlock's report, and edits that end it
  *   pipe_times.c    when each action runs: of a picture, and of the table
  *   chart.c         the picture: ranks over time
  *   pipe_report.c   the verdict, as text or JSON; rows of the table
@@ -38,26 +36,6 @@
 #define LIMIT_STAGE 65535u
 #define LIMIT_MICROBATCH 1000000u
 
-/* From SEND_F on in pairs, of a forward and a backward: PIPE_SEND_F + back. */
-enum pipe_kind {
-	PIPE_F,
-	PIPE_B, /* the whole backward */
-	PIPE_I, /* of its input alone */
-	PIPE_W, /* and of its weights */
-	PIPE_SEND_F,
-	PIPE_SEND_B,
-	PIPE_RECV_F,
-	PIPE_RECV_B,
-	PIPE_WAIT_SEND_F,
-	PIPE_WAIT_SEND_B,
-	PIPE_NAMED, /* kinds below this one have a microbatch */
-	PIPE_UNSHARD = PIPE_NAMED,
-	PIPE_RESHARD,
-	PIPE_REDUCE_GRAD,
-	PIPE_WAIT_REDUCE_GRAD,
-	PIPE_KINDS
-};
-
 /* What a kind of action does: bits. */
 enum {
 	PIPE_COMPUTES = 1,
@@ -67,16 +45,32 @@ enum {
 	PIPE_WAITS = 8, /* for a send */
 	PIPE_BACK = 16	/* of a backward */
 };
-extern const struct pipe_word {
-	const char *name;
-	uint8_t does;
-} pipe_words[PIPE_KINDS];
+
+/* The kinds, with what they do. B is the whole backward, I that of its input alone, W that of its
+ * weights. From SEND_F on they are in pairs, of a forward and a backward: PIPE_SEND_F + back. */
+#define PIPE_EACH_KIND(KIND) \
+	KIND(F, PIPE_COMPUTES) \
+	KIND(B, PIPE_COMPUTES | PIPE_BACK) \
+	KIND(I, PIPE_COMPUTES | PIPE_BACK) \
+	KIND(W, PIPE_COMPUTES | PIPE_BACK) \
+	KIND(SEND_F, PIPE_SENDS) \
+	KIND(SEND_B, PIPE_SENDS | PIPE_BACK) \
+	KIND(RECV_F, PIPE_RECEIVES) \
+	KIND(RECV_B, PIPE_RECEIVES | PIPE_BACK) \
+	KIND(WAIT_SEND_F, PIPE_WAITS) \
+	KIND(WAIT_SEND_B, PIPE_WAITS | PIPE_BACK) \
+	KIND(UNSHARD, 0) /* from here on without a microbatch */ \
+	KIND(RESHARD, 0) \
+	KIND(REDUCE_GRAD, 0) \
+	KIND(WAIT_REDUCE_GRAD, 0)
+#define PIPE_ENUM(name, does) PIPE_##name,
+enum pipe_kind { PIPE_EACH_KIND(PIPE_ENUM) PIPE_KINDS, PIPE_NAMED = PIPE_UNSHARD };
 
 /* Of a program: no queues of communications. A computation waits for the one that makes its input. */
 #define STREAMS_NONE NSTREAMS
 
 enum pipe_group { PIPE_ALONE, PIPE_OVERLAP, PIPE_BATCH };
-extern const char *const pipe_brackets[]; /* their ends: ")BATCH" */
+extern const char *const pipe_brackets[]; /* behind their ends: "BATCH" */
 
 struct pipe_action {
 	const char *name; /* "2SEND_F1" */
@@ -84,16 +78,9 @@ struct pipe_action {
 	uint32_t stage, mb; /* NONE: it has no microbatch */
 	uint16_t rank;
 	uint8_t kind;  /* enum pipe_kind */
-	uint8_t does;  /* of pipe_words */
+	uint8_t does;  /* bits */
 	uint8_t group; /* enum pipe_group: the bracket that it is in */
 	bool joined;   /* in the bracket of the action before it */
-};
-
-/* Rows or NONE: the action of its rank with what an action takes: of a send the computation, of a
- * WAIT_SEND the send, of a computation the receive, or the computation that makes its input; and the
- * computation of another rank that makes it. */
-struct pipe_takes {
-	uint32_t input, far;
 };
 
 struct pipe {
@@ -103,13 +90,17 @@ struct pipe {
 	uint32_t n, cap;
 	uint32_t *first; /* [nranks + 1]: rows of v */
 	uint32_t capranks;
-	uint32_t *rank_of; /* [nstages] */
-	uint32_t *at;	   /* [PIPE_NAMED][nstages][nmbs]: row of v, the first one, or NONE */
-	struct pipe_takes *takes; /* [n] */
-	struct site *sites;	  /* [n]: of its programs */
-	bool backward;		  /* it has some */
-	bool messages;		  /* it has some, as it was read */
-	bool waits;		  /* for sends: it has some */
+	bool backward, messages, waits; /* it has some: messages as it was read, waits for sends */
+	uint32_t *rank_of;		/* [nstages] */
+	/* By pipe_index(); rows of v, or NONE. */
+	uint32_t *at; /* [PIPE_NAMED][nstages][nmbs]: the first one */
+	struct pipe_takes {
+		uint32_t
+			input; /* of its rank: of a send the computation, of a WAIT_SEND the send, of a
+				   computation the receive, or the computation that makes its input */
+		uint32_t far; /* the computation of another rank that makes its input */
+	} * takes;	      /* [n] */
+	struct site *sites;   /* [n]: of its programs */
 };
 
 /* Where the row of the action of that kind, stage and microbatch is, or NONE. */
@@ -148,28 +139,24 @@ static inline uint32_t pipe_bracket_end(const struct pipe *p, uint32_t i)
 	return i;
 }
 
-/* "2SEND_F1", or "2UNSHARD" where mb is NONE; in the arena. */
-const char *pipe_name(struct arena *a, enum pipe_kind k, uint32_t stage, uint32_t mb);
+/** An action that stands for itself, without its place. In the arena. */
+struct pipe_action pipe_new(struct arena *a, enum pipe_kind k, uint32_t stage, uint32_t mb);
 
 /** Reads a text that is one of c->sources. E0604, with line and column. NULL: it is no such text.
  *  O(bytes). */
 struct pipe *pipe_read(struct ctx *c, struct source *source);
 
-/* ---- pipe_sound.c --------------------------------------------------------------------------- */
-
-/** Fills in what pipe_index() does, and rank_of; returns whether the text is complete, each action behind
- *  those of its rank that it needs, and its local actions in an order that PyTorch takes. E0605, E0606.
- *  O(actions + stages * microbatches). */
+/** Whether the text is complete, each action behind those of its rank that it needs, and its local
+ *  actions in an order that PyTorch takes; fills in what is not read. E0605, E0606. O(actions +
+ *  stages * microbatches). */
 bool pipe_sound(struct ctx *c, struct pipe *p);
 
-/** Fills in at, takes and sites; also of an edited text. O(actions + stages * microbatches). */
+/** Fills in the rows; also of an edited text. O(actions + stages * microbatches). */
 void pipe_index(struct arena *a, struct pipe *p);
 
-/** Whether each action of a text that is complete stands behind those of its rank that it needs. Reports
- *  E0605. O(actions). */
+/** Whether each action of a complete text stands behind those of its rank that it needs. E0605.
+ *  O(actions). */
 bool pipe_ordered(struct ctx *c, const struct pipe *p);
-
-/* ---- pipe_lower.c --------------------------------------------------------------------------- */
 
 /** The text with messages, from one of computations alone that is sound. NULL: computations wait
  *  for one another, which is reported (E0304). O(actions log actions). */
@@ -178,13 +165,16 @@ struct pipe *pipe_lower(struct ctx *c, const struct pipe *p);
 /** Writes it as `_dump_csv` does. O(actions). */
 void pipe_print(const struct pipe *p, FILE *out);
 
-/* ---- pipe_program.c ------------------------------------------------------------------------- */
-
-/** The program of a sound text, for one kind of streams or STREAMS_NONE, matched; tasks 0 .. nranks - 1 are
- *  the queues of computations, sites are the actions. All in c->scratch. O(actions). */
+/** The program of a sound text, for one kind of streams or STREAMS_NONE, matched; tasks 0 .. nranks - 1
+ *  are the queues of computations, sites are the actions. All in c->scratch. O(actions). */
 struct program *pipe_program(struct ctx *c, const struct pipe *p, enum pipe_streams streams);
 
-/* ---- judge.c, swapped.c, cure.c ------------------------------------------------------------- */
+/** The number of messages of its program that meet a receive of another name; E0607 if `report`. */
+uint32_t pipe_swapped(struct ctx *c, const struct pipe *p, struct program *prog, bool report);
+
+/** Adds to `d`, a deadlock at c->slots, the edits that end it, if some that are tried do. O(edits *
+ *  actions). */
+void pipe_cure(struct ctx *c, const struct pipe *p, enum pipe_streams streams, struct diag *d);
 
 struct pipe_verdict {
 	const struct pipe *p;
@@ -198,15 +188,6 @@ struct pipe_verdict {
  *  O(actions) a run, O(log) runs. */
 void pipe_judge(struct ctx *c, const struct pipe *p, enum pipe_streams streams,
 		struct pipe_verdict *v);
-
-/** The number of messages of its program that meet a receive of another name; reports them if `report`. */
-uint32_t pipe_swapped(struct ctx *c, const struct pipe *p, struct program *prog, bool report);
-
-/** Adds to `d`, a deadlock at c->slots, the edits that end it, if some that are tried do. O(edits *
- *  actions). */
-void pipe_cure(struct ctx *c, const struct pipe *p, enum pipe_streams streams, struct diag *d);
-
-/* ---- pipe_times.c --------------------------------------------------------------------------- */
 
 /* What computations and messages take. */
 struct pipe_cost {
@@ -227,9 +208,8 @@ struct pipe_times {
 	double idle;   /* the share of the ranks that compute that is idle */
 	uint32_t held; /* the most activations that a rank holds at once */
 	uint32_t in_flight; /* the most messages from a rank to another, sent and not taken */
-	bool finishes;
 	struct program *program;
-	struct predicted predicted;
+	struct predicted predicted; /* it is `over` if there is no deadlock */
 };
 
 /** Runs it, as far as it goes, with c->slots; with STREAMS_NONE the computations alone, as if no message
@@ -238,10 +218,8 @@ struct pipe_times {
 struct pipe_times pipe_times(struct ctx *c, const struct pipe *p, enum pipe_streams streams,
 			     const struct pipe_cost *cost);
 
-/* ---- chart.c, pipe_report.c ------------------------------------------------------------------- */
-
-/** Draws it as text, SVG or a page, with the errors of c->diags. `of`: what its times are, in words, if they are
- *  microseconds; NULL: units. Returns why it cannot be drawn, or NULL. O(actions). */
+/** Draws it as text, SVG or a page, with the errors of c->diags. `of`: what its times are, in words, if
+ *  they are microseconds; NULL: units. Returns why it cannot be drawn, or NULL. O(actions). */
 const char *pipe_draw(struct ctx *c, const struct pipe *p, const struct pipe_times *t,
 		      enum pipe_streams streams, const char *of, const struct shown *view,
 		      FILE *out);

@@ -32,14 +32,11 @@ enum { ACTIVE = 3 }; /* stages of a rank that have their weights at once (max_ac
 static void add(struct ctx *c, struct pipe *to, const struct pipe_action *for_it, enum pipe_kind k,
 		uint32_t stage, uint32_t mb)
 {
-	ARENA_PUSH(c->arena, to->v, to->n, to->cap) =
-		(struct pipe_action){ .name = pipe_name(c->arena, k, stage, mb),
-				      .span = for_it->span,
-				      .stage = stage,
-				      .mb = mb,
-				      .rank = (uint16_t)to->rank_of[stage],
-				      .kind = (uint8_t)k,
-				      .does = pipe_words[k].does };
+	struct pipe_action x = pipe_new(c->arena, k, stage, mb);
+
+	x.span = for_it->span;
+	x.rank = (uint16_t)to->rank_of[stage];
+	ARENA_PUSH(c->arena, to->v, to->n, to->cap) = x;
 }
 
 static void add_same(struct ctx *c, struct pipe *to, const struct pipe_action *a, uint32_t n)
@@ -237,13 +234,12 @@ struct pipe *pipe_lower(struct ctx *c, const struct pipe *p)
 void pipe_print(const struct pipe *p, FILE *out)
 {
 	for (uint32_t r = 0; r < p->nranks; r++) {
-		for (uint32_t i = p->first[r], end; i < p->first[r + 1]; i = end) {
-			end = pipe_bracket_end(p, i);
-			fputs(i > p->first[r] ? "," : "", out);
-			fputs(p->v[i].group == PIPE_ALONE ? "" : "(", out);
-			for (uint32_t k = i; k < end; k++)
-				fprintf(out, "%s%s", k > i ? ";" : "", p->v[k].name);
-			fputs(pipe_brackets[p->v[i].group], out);
+		for (uint32_t i = p->first[r]; i < p->first[r + 1]; i++) {
+			const struct pipe_action *a = &p->v[i];
+			fputs(a->joined ? ";" : i > p->first[r] ? "," : "", out);
+			fprintf(out, "%s%s", a->group && !a->joined ? "(" : "", a->name);
+			if (a->group && pipe_bracket_end(p, i) == i + 1)
+				fprintf(out, ")%s", pipe_brackets[a->group]);
 		}
 		fputc('\n', out);
 	}

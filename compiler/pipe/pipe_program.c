@@ -45,19 +45,8 @@ static struct op *add(struct making *x, uint32_t task, uint32_t row, struct op o
 /* Where the operation of row `other` is, is filled in at the end. */
 static void add_wait(struct making *x, uint32_t task, uint32_t row, uint32_t other)
 {
-	add(x, task, row, (struct op){ .other = other, .kind = OP_WAIT });
-}
-
-static void fill_waits(struct making *x)
-{
-	for (uint32_t t = 0; t < x->to->ntasks; t++)
-		for (uint32_t i = 0; i < x->to->tasks[t].nops; i++) {
-			struct op *o = &x->to->tasks[t].ops[i];
-			if (op_kind(o) != OP_WAIT)
-				continue;
-			o->fifo = x->task[o->other];
-			o->other = x->end[o->other];
-		}
+	if (other != NONE)
+		add(x, task, row, (struct op){ .other = other, .kind = OP_WAIT });
 }
 
 static uint32_t new_task(struct making *x, uint32_t rank)
@@ -101,25 +90,18 @@ static uint32_t fifo_of(struct making *x, uint32_t src, uint32_t dst, bool back)
 	return p->nfifos - 1;
 }
 
-/* What a computation or WAIT_SEND waits for, apart from those before it: row, or NONE. */
-static uint32_t awaited(const struct making *x, uint32_t i)
-{
-	const struct pipe_takes *t = &x->p->takes[i];
-
-	if (x->streams == STREAMS_NONE)
-		return t->far;
-	return t->far != NONE || x->p->v[i].does & PIPE_WAITS ? t->input : NONE;
-}
-
 /* Computations of rows i .. end - 1, of one bracket: they start when all have their inputs. */
 static void add_computations(struct making *x, uint32_t i, uint32_t end)
 {
 	const struct pipe_action *v = x->p->v;
 	uint32_t rank = v[i].rank;
 
-	for (uint32_t k = i; k < end; k++)
-		if (awaited(x, k) != NONE)
-			add_wait(x, rank, k, awaited(x, k));
+	for (uint32_t k = i; k < end; k++) {
+		const struct pipe_takes *t = &x->p->takes[k];
+		bool waits =
+			x->streams != STREAMS_NONE && (t->far != NONE || v[k].does & PIPE_WAITS);
+		add_wait(x, rank, k, waits ? t->input : t->far);
+	}
 	for (uint32_t k = i; k < end && !(v[k].does & PIPE_WAITS); k++)
 		add(x, rank, k,
 		    (struct op){ .fifo = NONE, .kind = k > i ? OP_FRESH | OP_JOINED : OP_FRESH });
@@ -156,28 +138,18 @@ static void add_messages(struct making *x, uint32_t i, uint32_t end)
 		x->end[k] = x->to->tasks[x->task[k]].nops;
 }
 
-static void name(struct making *x)
-{
-	const struct pipe *p = x->p;
-	struct program *to = x->to;
-
-	to->nsites = p->n;
-	to->sites = p->sites;
-	to->nregions = 2 * p->nstages;
-	to->regions = ARENA_ARRAY(x->arena, struct region, to->nregions);
-	for (uint32_t s = 0; s < to->nregions; s++)
-		to->regions[s] = (struct region){ arena_printf(x->arena, "%u%c", s % p->nstages,
-							       s < p->nstages ? 'F' : 'B'),
-						  s * p->nmbs, p->nmbs, true };
-}
-
 struct program *pipe_program(struct ctx *c, const struct pipe *p, enum pipe_streams streams)
 {
-	struct making x = { .p = p, .arena = c->scratch, .streams = streams };
+	struct program *to =
+		ARENA_MAKE(c->scratch, struct program, .arena = c->scratch, .nranks = p->nranks,
+			   .nsites = p->n, .sites = p->sites, .nregions = 2 * p->nstages);
+	struct making x = { .p = p, .to = to, .arena = c->scratch, .streams = streams };
 
-	x.to = ARENA_NEW(c->scratch, struct program);
-	x.to->arena = c->scratch;
-	x.to->nranks = p->nranks;
+	to->regions = ARENA_ARRAY(c->scratch, struct region, to->nregions);
+	for (uint32_t s = 0; s < to->nregions; s++)
+		to->regions[s] = (struct region){ arena_printf(c->scratch, "%u%c", s % p->nstages,
+							       s < p->nstages ? 'F' : 'B'),
+						  s * p->nmbs, p->nmbs, true };
 	x.queue = none_array(c->scratch, 2 * (size_t)p->nranks);
 	x.inward = ARENA_ARRAY(c->scratch, struct inward, p->nranks);
 	x.task = ARENA_ARRAY(c->scratch, uint32_t, p->n);
@@ -185,20 +157,75 @@ struct program *pipe_program(struct ctx *c, const struct pipe *p, enum pipe_stre
 	for (uint32_t r = 0; r < p->nranks; r++)
 		new_task(&x, r);
 	for (uint32_t i = 0, end; i < p->n; i = end) {
+		unsigned does = p->v[i].does;
 		if (!i || p->v[i].rank != p->v[i - 1].rank)
 			x.last = -1;
 		end = pipe_bracket_end(p, i);
-		if (!(p->v[i].does & (PIPE_MESSAGE | PIPE_WAITS)))
-			add_computations(&x, i, end);
-		else if (streams == STREAMS_NONE)
+		if (does & (PIPE_MESSAGE | PIPE_WAITS) && streams == STREAMS_NONE)
 			continue;
-		else if (p->v[i].does & PIPE_WAITS)
-			add_computations(&x, i, end);
-		else
+		if (does & PIPE_MESSAGE)
 			add_messages(&x, i, end);
+		else
+			add_computations(&x, i, end);
 	}
-	fill_waits(&x);
-	name(&x);
-	match(c, x.to); /* each message of a sound text has both its ends */
-	return x.to;
+	for (uint32_t t = 0; t < to->ntasks; t++)
+		for (uint32_t i = 0; i < to->tasks[t].nops; i++) {
+			struct op *o = &to->tasks[t].ops[i];
+			if (op_kind(o) != OP_WAIT)
+				continue;
+			o->fifo = x.task[o->other];
+			o->other = x.end[o->other];
+		}
+	match(c, to); /* each message of a sound text has both its ends */
+	return to;
+}
+
+/* ---- swapped messages -------------------------------------------------------------------- */
+
+/* A receive takes another message than the one that it names. The data is swapped, without a word at run time,
+ * as both have one shape. */
+static void report_swapped(struct ctx *c, const struct pipe *p, const struct fifo *q, uint32_t k,
+			   const struct pipe_action *send, const struct pipe_action *recv,
+			   uint32_t n)
+{
+	const struct pipe_action *own = &p->v[*pipe_at(p, recv->kind - PIPE_RECV_F + PIPE_SEND_F,
+						       pipe_peer_stage(recv), recv->mb)];
+	struct diag *d = diag_add(c->diags, SEV_ERROR, 607, recv->span, NO_RANK,
+				  "%s takes the message of %s: message %u from rank %u to rank %u",
+				  recv->name, send->name, k + 1, q->src, q->dst);
+
+	diag_note(c->diags, d, send->span, "%s is message %u", send->name, k + 1);
+	diag_note(c->diags, d, own->span, "%s, which %s names", own->name, recv->name);
+	if (n > 1)
+		diag_note(c->diags, d, NOWHERE, "%u messages from rank %u to rank %u are swapped",
+			  n, q->src, q->dst);
+	diag_note(c->diags, d, NOWHERE,
+		  "messages of two ranks meet in their order; nothing reports this at run time");
+	diag_help(c->diags, d, "put the receives in the order of their sends");
+}
+
+uint32_t pipe_swapped(struct ctx *c, const struct pipe *p, struct program *prog, bool report)
+{
+	uint32_t all = 0;
+
+	match_messages(c, prog);
+	for (uint32_t f = 0; f < prog->nfifos; f++) {
+		const struct fifo *q = &prog->fifos[f];
+		const struct op *sends = prog->tasks[q->src_task].ops;
+		const struct op *recvs = prog->tasks[q->dst_task].ops;
+		uint32_t first = 0, n = 0;
+		for (uint32_t k = q->nsends; k-- > 0;) {
+			const struct message *m = &prog->messages[q->first + k];
+			if (sends[m->send].cell == recvs[m->recv].cell)
+				continue;
+			first = k;
+			n++;
+		}
+		const struct message *m = &prog->messages[q->first + first];
+		if (n && report)
+			report_swapped(c, p, q, first, &p->v[sends[m->send].site],
+				       &p->v[recvs[m->recv].site], n);
+		all += n;
+	}
+	return all;
 }

@@ -8,19 +8,8 @@
 #include <jansson.h>
 #include <string.h>
 
-/* Figures of a pipeline, in the order of the table's columns. */
-enum figure {
-	RANKS,
-	STAGES,
-	MICROBATCHES,
-	SWAPPED,
-	LEAST, /* the first of NSTREAMS */
-	IN_FLIGHT = LEAST + NSTREAMS,
-	HELD,
-	UNITS,
-	IDLE,
-	FIGURES
-};
+/* Figures of a pipeline, in the order of the table's columns: some of them. */
+enum { LEAST = 4, IN_FLIGHT = LEAST + NSTREAMS, IDLE = IN_FLIGHT + 3, FIGURES };
 _Static_assert(FIGURES == SHEET_FIGURES, "a column for each figure");
 
 static const struct {
@@ -32,21 +21,20 @@ static const struct {
 		       { "flight", "in_flight" },    { "held", "activations" },
 		       { "units", "units" },	     { "idle", "idle" } };
 
+/* Below 0: there is none. */
 static void find_figures(const struct pipe_verdict *v, const struct pipe_times *t, double *to)
 {
-	to[RANKS] = v->p->nranks;
-	to[STAGES] = v->p->nstages;
-	to[MICROBATCHES] = v->p->nmbs;
-	to[SWAPPED] = v->swapped;
+	const double whole[LEAST] = { v->p->nranks, v->p->nstages, v->p->nmbs, v->swapped };
+	const double run[] = { t->in_flight, t->held, t->length, t->idle };
+
+	memcpy(to, whole, sizeof(whole));
 	for (int s = 0; s < NSTREAMS; s++)
 		to[LEAST + s] = (double)v->least[s];
-	to[IN_FLIGHT] = t->finishes ? t->in_flight : -1.0;
-	to[HELD] = t->finishes ? t->held : -1.0;
-	to[UNITS] = t->finishes ? t->length : -1.0;
-	to[IDLE] = t->finishes ? t->idle : -1;
+	for (int i = IN_FLIGHT; i < FIGURES; i++)
+		to[i] = t->predicted.over ? run[i - IN_FLIGHT] : -1;
 }
 
-static json_t *figure_json(enum figure i, double v)
+static json_t *figure_json(int i, double v)
 {
 	return v < 0 ? json_null() : i == IDLE ? json_real(v) : json_integer((json_int_t)v);
 }
@@ -74,12 +62,7 @@ static const char *bytes_text(struct arena *a, uint64_t n)
 	return arena_printf(a, "%.4g %s", v, units[k]);
 }
 
-/* From which size of a message on it sticks, where `eager` bytes of a pair are buffered. */
-static uint64_t largest(int64_t least, uint64_t eager)
-{
-	return eager / (uint64_t)least;
-}
-
+/* `eager` bytes of a pair are buffered. */
 static void print_text(struct arena *a, const struct pipe_verdict *v, const struct pipe_times *t,
 		       uint64_t eager, FILE *out)
 {
@@ -94,25 +77,25 @@ static void print_text(struct arena *a, const struct pipe_verdict *v, const stru
 	else
 		fprintf(out, "  messages         each is taken by the receive of its name%s\n",
 			v->lowered ? "; placed as PyTorch 2.15 does" : "");
-	for (enum pipe_streams s = 0; s < NSTREAMS; s++) {
-		int64_t n = v->least[s];
+	for (int s = 0; s < NSTREAMS; s++) {
+		uint64_t n = (uint64_t)v->least[s];
 		fprintf(out, "  streams=%-9s%s\n", pipe_streams_names[s],
-			n < 0	 ? "a deadlock with any number of messages in between"
-			: n == 0 ? "deadlock-free, even with unbuffered messages"
-				 : arena_printf(a,
-						"needs %s in between: sticks where messages are "
-						"larger than %s",
-						arena_count(a, (uint64_t)n, "message"),
-						bytes_text(a, largest(n, eager))));
+			v->least[s] < 0 ? "a deadlock with any number of messages in between"
+			: n == 0	? "deadlock-free, even with unbuffered messages"
+					: arena_printf(a,
+						       "needs %s in between: sticks where messages "
+							      "are larger than %s",
+						       arena_count(a, n, "message"),
+						       bytes_text(a, eager / n)));
 	}
-	if (!t->finishes)
-		return;
-	fprintf(out,
-		"  idle             %.1f %% of %.0f units (F, I, W take one, B two), if nothing waits for messages\n",
-		100 * t->idle, t->length);
-	fprintf(out, "  activations      at most %u on a rank\n", t->held);
+	if (t->predicted.over)
+		fprintf(out,
+			"  idle             %.1f %% of %.0f units (F, I, W take one, B two), if nothing waits for messages\n"
+			"  activations      at most %u on a rank\n",
+			100 * t->idle, t->length, t->held);
 }
 
+/* False: no memory. */
 static bool print_json(const struct pipe_verdict *v, const struct pipe_times *t, uint64_t eager,
 		       FILE *out)
 {
@@ -125,15 +108,12 @@ static bool print_json(const struct pipe_verdict *v, const struct pipe_times *t,
 	int failed = !all;
 
 	find_figures(v, t, f);
-	for (enum figure i = 0; i < FIGURES && !failed; i++) {
-		bool slots = i >= LEAST && i < LEAST + NSTREAMS;
-		int64_t n = slots ? v->least[i - LEAST] : 0;
+	for (int i = 0; i < FIGURES && !failed; i++) {
+		bool slots = i >= LEAST && i < IN_FLIGHT;
 		const char *key = slots ? pipe_streams_names[i - LEAST] : figures[i].key;
-		failed = json_object_set_new(slots ? least : all, key, figure_json(i, f[i]));
-		if (slots && !failed)
-			failed = json_object_set_new(
-				most, key,
-				n > 0 ? json_integer((json_int_t)largest(n, eager)) : json_null());
+		double bytes = slots && f[i] > 0 ? (double)(eager / (uint64_t)f[i]) : -1;
+		failed |= json_object_set_new(slots ? least : all, key, figure_json(i, f[i]));
+		failed |= slots && json_object_set_new(most, key, figure_json(0, bytes));
 	}
 	failed = failed || json_dumpf(all, out, JSON_COMPACT | JSON_REAL_PRECISION(12));
 	fputc('\n', out);
@@ -202,9 +182,9 @@ bool sheet_print_pipes(const struct sheet *t, enum print_format format, FILE *ou
 		const struct sheet_pipe *r = &t->pipes[k];
 		json_t *row = json_pack("{s:o, s:s}", "file", diag_json_text(r->file), "status",
 					r->wrong ? "wrong" : "judged");
-		for (enum figure i = 0; i < FIGURES && !failed; i++)
-			failed = json_object_set_new(row, figures[i].key,
-						     figure_json(i, r->figures[i]));
+		for (int i = 0; i < FIGURES; i++)
+			failed |= json_object_set_new(row, figures[i].key,
+						      figure_json(i, r->figures[i]));
 		failed |= json_array_append_new(rows, row);
 	}
 	return sheet_print_rows(rows, format, out) && !failed;

@@ -16,7 +16,8 @@
 enum { MOST_ERRORS = 20 };
 
 struct sounding {
-	struct ctx *c;
+	struct diags *diags;
+	struct arena *arena, *scratch;
 	struct pipe *p;
 	uint32_t *computed; /* by stage: a row of its computations, or NONE */
 };
@@ -24,20 +25,32 @@ struct sounding {
 __attribute__((format(printf, 4, 5))) static struct diag *
 wrong(struct sounding *x, int code, const struct pipe_action *a, const char *format, ...)
 {
+	struct diag *d = NULL;
 	va_list ap;
 
-	if (x->c->diags->errors >= MOST_ERRORS)
-		return NULL;
 	va_start(ap, format);
-	const char *text = arena_vprintf(x->c->scratch, format, ap);
+	if (x->diags->errors < MOST_ERRORS)
+		d = diag_vadd(x->diags, SEV_ERROR, code, a->span, NO_RANK, format, ap);
 	va_end(ap);
-	return diag_add(x->c->diags, SEV_ERROR, code, a->span, NO_RANK, "%s", text);
+	return d;
 }
 
-static void lacks(struct sounding *x, const struct pipe_action *near, enum pipe_kind k,
-		  uint32_t stage, uint32_t mb, const char *why)
+/* Whether the action of row `have` is there, and that of row `other`, which is an action of that kind, is
+ * missing, which is reported. */
+__attribute__((format(printf, 7, 8))) static bool lacks(struct sounding *x, uint32_t have,
+							uint32_t other, enum pipe_kind k,
+							uint32_t stage, uint32_t mb,
+							const char *why, ...)
 {
-	wrong(x, 606, near, "%s is missing: %s", pipe_name(x->c->scratch, k, stage, mb), why);
+	va_list ap;
+
+	if (have == NONE || other != NONE)
+		return false;
+	va_start(ap, why);
+	wrong(x, 606, &x->p->v[have], "%s is missing: %s", pipe_new(x->scratch, k, stage, mb).name,
+	      arena_vprintf(x->scratch, why, ap));
+	va_end(ap);
+	return true;
 }
 
 /* What the action takes. A text that is not complete may lack it. */
@@ -82,26 +95,25 @@ void pipe_index(struct arena *a, struct pipe *p)
 static void place_stages(struct sounding *x)
 {
 	struct pipe *p = x->p;
-	uint32_t *told = ARENA_ARRAY(x->c->scratch, uint32_t, p->nstages); /* rank + 1 */
+	uint32_t *told = ARENA_ARRAY(x->scratch, uint32_t, p->nstages); /* rank + 1 */
 
-	x->computed = none_array(x->c->scratch, p->nstages);
-	p->rank_of = none_array(x->c->arena, p->nstages);
+	x->computed = none_array(x->scratch, p->nstages);
+	p->rank_of = none_array(x->arena, p->nstages);
 	for (uint32_t i = 0; i < p->n; i++) {
-		const struct pipe_action *a = &p->v[i], *b;
-		uint32_t s = a->stage;
+		const struct pipe_action *a = &p->v[i];
+		uint32_t s = a->stage, *first = &x->computed[s];
 		if (!(a->does & PIPE_COMPUTES))
 			continue;
-		if (x->computed[s] == NONE)
-			x->computed[s] = i;
-		b = &p->v[x->computed[s]];
+		*first = *first == NONE ? i : *first;
+		const struct pipe_action *b = &p->v[*first];
 		p->rank_of[s] = b->rank;
 		if (b->rank == a->rank || told[s] == a->rank + 1u)
 			continue;
 		told[s] = a->rank + 1u;
 		struct diag *d = wrong(x, 605, a, "rank %u computes stage %u, and rank %u does",
 				       a->rank, s, b->rank);
-		diag_note(x->c->diags, d, b->span, "%s on rank %u", b->name, b->rank);
-		diag_note(x->c->diags, d, NOWHERE, "a stage's weights are on one rank");
+		diag_note(x->diags, d, b->span, "%s on rank %u", b->name, b->rank);
+		diag_note(x->diags, d, NOWHERE, "a stage's weights are on one rank");
 	}
 	for (uint32_t s = 0; s < p->nstages; s++)
 		if (x->computed[s] == NONE)
@@ -122,9 +134,9 @@ static void place_action(struct sounding *x, const struct pipe_action *a)
 		uint32_t next = a->does & PIPE_BACK ? a->stage - 1 : a->stage + 1;
 		if (a->does & PIPE_RECEIVES && next < p->nstages && p->rank_of[next] == a->rank)
 			diag_help(
-				x->c->diags, d,
+				x->diags, d,
 				"a receive has the number of the stage that takes the message: %s",
-				pipe_name(x->c->scratch, a->kind, next, a->mb));
+				pipe_new(x->scratch, a->kind, next, a->mb).name);
 	} else if (!(a->does & (PIPE_MESSAGE | PIPE_WAITS)))
 		return;
 	else if (peer == p->nstages)
@@ -141,39 +153,23 @@ static void place_action(struct sounding *x, const struct pipe_action *a)
 
 /* ---- each microbatch once ----------------------------------------------------------------- */
 
-/* There are fewer forwards than stages times microbatches, so a stage has fewer than microbatches:
- * its first that is missing. `forwards`: by stage. */
-static void lacks_forward(struct sounding *x, const uint32_t *forwards)
+/* There are `n` forwards, fewer than stages times microbatches: one of n / stages + 1 microbatches of each stage
+ * is missing, the first of which is named. */
+static void lacks_forward(struct sounding *x, uint32_t n)
 {
 	const struct pipe *p = x->p;
-	uint32_t s = 0, mb = 0;
+	uint32_t each = n / p->nstages + 1, k = 0;
+	bool *seen = ARENA_ARRAY(x->scratch, bool, (size_t)each * p->nstages);
 
-	while (forwards[s] >= p->nmbs)
-		s++;
-	bool *seen = ARENA_ARRAY(x->c->scratch, bool, forwards[s] + 1);
 	for (uint32_t i = 0; i < p->n; i++)
-		if (p->v[i].kind == PIPE_F && p->v[i].stage == s && p->v[i].mb < forwards[s])
-			seen[p->v[i].mb] = true;
-	while (seen[mb])
-		mb++;
-	wrong(x, 606, &p->v[x->computed[s]],
+		if (p->v[i].kind == PIPE_F && p->v[i].mb < each)
+			seen[p->v[i].stage * each + p->v[i].mb] = true;
+	while (seen[k])
+		k++;
+	wrong(x, 606, &p->v[x->computed[k / each]],
 	      "%uF%u is missing: stage %u does not compute microbatch %u; "
 	      "microbatches are numbered from 0, and go up to %u",
-	      s, mb, s, mb, p->nmbs - 1);
-}
-
-/* The table has the first one of each. */
-static void find_twice(struct sounding *x)
-{
-	const struct pipe *p = x->p;
-
-	for (uint32_t i = 0; i < p->n; i++) {
-		const struct pipe_action *a = &p->v[i];
-		uint32_t at = a->mb == NONE ? i : *pipe_at(p, a->kind, a->stage, a->mb);
-		if (at != i)
-			diag_note(x->c->diags, wrong(x, 606, a, "%s is there twice", a->name),
-				  p->v[at].span, "the first");
-	}
+	      k / each, k % each, k / each, k % each, p->nmbs - 1);
 }
 
 /* The backward of a stage and microbatch: B, or I and W. */
@@ -184,19 +180,17 @@ static void check_backward(struct sounding *x, uint32_t s, uint32_t mb)
 	uint32_t i = *pipe_at(p, PIPE_I, s, mb), w = *pipe_at(p, PIPE_W, s, mb);
 
 	if (b != NONE && (i != NONE || w != NONE))
-		diag_note(x->c->diags,
+		diag_note(x->diags,
 			  wrong(x, 606, &p->v[i != NONE ? i : w],
 				"microbatch %u of stage %u has its backward twice", mb, s),
 			  p->v[b].span, "B is the whole of it: I and W in one");
-	else if (i != NONE && w == NONE)
-		lacks(x, &p->v[i], PIPE_W, s, mb, "I is the half of a backward, W the other");
-	else if (i == NONE && w != NONE)
-		lacks(x, &p->v[w], PIPE_I, s, mb, "W is the half of a backward, I the other");
-	else if (p->backward && b == NONE && i == NONE && f != NONE)
-		lacks(x, &p->v[f], PIPE_B, s, mb, "other microbatches have a backward");
+	else if (!lacks(x, i, w, PIPE_W, s, mb, "I is the half of a backward, W the other") &&
+		 !lacks(x, w, i, PIPE_I, s, mb, "W is the half of a backward, I the other") &&
+		 p->backward)
+		lacks(x, f, b == NONE ? i : b, PIPE_B, s, mb, "other microbatches have a backward");
 }
 
-/* The message of stage s to the one behind it, or before it. */
+/* The message of stage s to the one behind it, or before it: an action that others need. */
 static void check_message(struct sounding *x, bool back, uint32_t s, uint32_t mb)
 {
 	const struct pipe *p = x->p;
@@ -209,25 +203,18 @@ static void check_message(struct sounding *x, bool back, uint32_t s, uint32_t mb
 	uint32_t from = pipe_result(p, back, s, mb), send = *pipe_at(p, sends, s, mb);
 	uint32_t recv = *pipe_at(p, recvs, to, mb), wait = *pipe_at(p, waits, s, mb);
 	uint32_t some = send != NONE ? send : recv != NONE ? recv : wait;
-	struct arena *a = x->c->scratch;
 
-	if (from == NONE && some != NONE)
-		lacks(x, &p->v[some], PIPE_F + back, s, mb, "this is the message of its result");
-	else if (send == NONE && wait != NONE)
-		lacks(x, &p->v[wait], sends, s, mb, "this waits for it");
-	else if (from == NONE || !p->messages)
+	if (lacks(x, some, from, PIPE_F + back, s, mb, "this is the message of its result") ||
+	    lacks(x, wait, send, sends, s, mb, "this waits for it") || from == NONE ||
+	    !p->messages ||
+	    lacks(x, send, recv, recvs, to, mb, "rank %u never takes this message",
+		  p->rank_of[to]) ||
+	    lacks(x, recv, send, sends, s, mb, "rank %u never sends this message", p->rank_of[s]) ||
+	    lacks(x, from, send, sends, s, mb, "stage %u on rank %u needs this result", to,
+		  p->rank_of[to]))
 		return;
-	else if (send != NONE && recv == NONE)
-		lacks(x, &p->v[send], recvs, to, mb,
-		      arena_printf(a, "rank %u never takes this message", p->rank_of[to]));
-	else if (recv != NONE && send == NONE)
-		lacks(x, &p->v[recv], sends, s, mb,
-		      arena_printf(a, "rank %u never sends this message", p->rank_of[s]));
-	else if (send == NONE)
-		lacks(x, &p->v[from], sends, s, mb,
-		      arena_printf(a, "stage %u on rank %u needs this result", to, p->rank_of[to]));
-	else if (wait == NONE && p->waits)
-		lacks(x, &p->v[send], waits, s, mb,
+	if (p->waits)
+		lacks(x, send, wait, waits, s, mb,
 		      "other sends have one, and PyTorch refuses a text where one lacks it");
 }
 
@@ -235,11 +222,17 @@ static void check_complete(struct sounding *x)
 {
 	const struct pipe *p = x->p;
 
+	for (uint32_t i = 0; i < p->n; i++) {
+		const struct pipe_action *a = &p->v[i];
+		uint32_t first = a->mb == NONE ? i : *pipe_at(p, a->kind, a->stage, a->mb);
+		if (first != i)
+			diag_note(x->diags, wrong(x, 606, a, "%s is there twice", a->name),
+				  p->v[first].span, "the first");
+	}
+	if (x->diags->errors) /* as many forwards as are needed are not one of each */
+		return;
 	for (uint32_t s = 0; s < p->nstages; s++)
-		for (uint32_t mb = 0; mb < p->nmbs && x->c->diags->errors < MOST_ERRORS; mb++) {
-			if (*pipe_at(p, PIPE_F, s, mb) == NONE) /* one is there twice */
-				lacks(x, &p->v[x->computed[s]], PIPE_F, s, mb,
-				      "each stage computes every microbatch");
+		for (uint32_t mb = 0; mb < p->nmbs && x->diags->errors < MOST_ERRORS; mb++) {
 			check_backward(x, s, mb);
 			check_message(x, false, s, mb);
 			check_message(x, true, s, mb);
@@ -258,16 +251,16 @@ static void needs(struct sounding *x, uint32_t i, uint32_t before)
 		return;
 	b = &x->p->v[before];
 	bool together = (before + 1 == i && a->joined) || (before == i + 1 && b->joined);
-	if (before < i && !together)
-		return;
-	struct diag *d = wrong(x, 605, a, "%s stands %s %s, which it needs", a->name,
-			       together ? "in one bracket with" : "before", b->name);
-	diag_note(x->c->diags, d, b->span, "%s", b->name);
+	if (before > i || together)
+		diag_note(x->diags,
+			  wrong(x, 605, a, "%s stands %s %s, which it needs", a->name,
+				together ? "in one bracket with" : "before", b->name),
+			  b->span, "%s", b->name);
 }
 
 bool pipe_ordered(struct ctx *c, const struct pipe *p)
 {
-	struct sounding x = { .c = c, .p = (struct pipe *)p };
+	struct sounding x = { .diags = c->diags, .p = (struct pipe *)p };
 
 	for (uint32_t i = 0; i < p->n && c->diags->errors < MOST_ERRORS; i++) {
 		const struct pipe_action *a = &p->v[i];
@@ -286,11 +279,10 @@ bool pipe_ordered(struct ctx *c, const struct pipe *p)
 static void check_locals(struct sounding *x)
 {
 	const struct pipe *p = x->p;
-	struct diags *d = x->c->diags;
 	/* By stage: rows of its last backward, and of the UNSHARD that has fetched its weights; it has one. */
-	uint32_t *last = none_array(x->c->scratch, p->nstages);
-	uint32_t *fetched = none_array(x->c->scratch, p->nstages);
-	bool *fetches = ARENA_ARRAY(x->c->scratch, bool, p->nstages);
+	uint32_t *last = none_array(x->scratch, p->nstages);
+	uint32_t *fetched = none_array(x->scratch, p->nstages);
+	bool *fetches = ARENA_ARRAY(x->scratch, bool, p->nstages);
 	uint32_t reduces = NONE; /* row of the rank's REDUCE_GRAD that is not waited for */
 
 	for (uint32_t i = 0; i < p->n; i++)
@@ -300,70 +292,61 @@ static void check_locals(struct sounding *x)
 			fetches[p->v[i].stage] = true;
 	for (uint32_t i = 0; i < p->n; i++) {
 		const struct pipe_action *a = &p->v[i];
+		const char *name = a->name;
 		uint32_t s = a->stage;
+		bool fetch = a->kind == PIPE_UNSHARD, reduce = a->kind == PIPE_REDUCE_GRAD;
+		struct diag *d;
 
-		if (a->kind == PIPE_UNSHARD && fetched[s] != NONE)
-			diag_note(d,
-				  wrong(x, 605, a, "%s: stage %u has its weights already", a->name,
-					s),
-				  p->v[fetched[s]].span, "%s, without a RESHARD behind it",
-				  p->v[fetched[s]].name);
-		else if (a->kind == PIPE_RESHARD && fetched[s] == NONE)
-			wrong(x, 605, a, "%s: stage %u has no weights to give back here", a->name,
-			      s);
+		if (fetch && fetched[s] != NONE) {
+			d = wrong(x, 605, a, "%s: stage %u has its weights already", name, s);
+			diag_note(x->diags, d, p->v[fetched[s]].span,
+				  "%s, without a RESHARD behind it", p->v[fetched[s]].name);
+		} else if (a->kind == PIPE_RESHARD && fetched[s] == NONE)
+			wrong(x, 605, a, "%s: stage %u has no weights to give back here", name, s);
 		else if (a->does & PIPE_COMPUTES && fetched[s] == NONE && fetches[s]) {
 			wrong(x, 605, a,
-			      "%s: stage %u has no weights here: no UNSHARD is before it", a->name,
-			      s);
+			      "%s: stage %u has no weights here: no UNSHARD is before it", name, s);
 			fetches[s] = false; /* once */
 		}
-		if (a->kind == PIPE_UNSHARD || a->kind == PIPE_RESHARD)
-			fetched[s] = a->kind == PIPE_UNSHARD ? i : NONE;
-		if (a->kind == PIPE_REDUCE_GRAD) {
+		if (fetch || a->kind == PIPE_RESHARD)
+			fetched[s] = fetch ? i : NONE;
+		if (reduce)
 			needs(x, i, last[s]);
-			if (reduces != NONE)
-				diag_note(d,
-					  wrong(x, 605, a, "%s: a rank has one reduction at a time",
-						a->name),
-					  p->v[reduces].span,
-					  "%s, which is not waited for before it",
-					  p->v[reduces].name);
-			reduces = i;
-		} else if (a->kind == PIPE_WAIT_REDUCE_GRAD) {
-			if (reduces == NONE || p->v[reduces].stage != s)
-				wrong(x, 605, a, "%s: no reduction of stage %u is under way",
-				      a->name, s);
-			reduces = NONE;
-		}
+		if (reduce && reduces != NONE) {
+			d = wrong(x, 605, a, "%s: a rank has one reduction at a time", name);
+			diag_note(x->diags, d, p->v[reduces].span,
+				  "%s, which is not waited for before it", p->v[reduces].name);
+		} else if (a->kind == PIPE_WAIT_REDUCE_GRAD &&
+			   (reduces == NONE || p->v[reduces].stage != s))
+			wrong(x, 605, a, "%s: no reduction of stage %u is under way", name, s);
+		if (reduce || a->kind == PIPE_WAIT_REDUCE_GRAD)
+			reduces = reduce ? i : NONE;
 		if (i + 1 < p->n && p->v[i + 1].rank == a->rank)
 			continue;
-		if (reduces != NONE)
-			lacks(x, &p->v[reduces], PIPE_WAIT_REDUCE_GRAD, p->v[reduces].stage, NONE,
-			      "PyTorch refuses a text where a reduction lacks it");
+		lacks(x, reduces, NONE, PIPE_WAIT_REDUCE_GRAD,
+		      reduces == NONE ? 0 : p->v[reduces].stage, NONE,
+		      "PyTorch refuses a text where a reduction lacks it");
 		reduces = NONE;
 	}
 }
 
 bool pipe_sound(struct ctx *c, struct pipe *p)
 {
-	struct sounding x = { .c = c, .p = p };
-	uint32_t *forwards = ARENA_ARRAY(c->scratch, uint32_t, p->nstages), n = 0;
+	struct sounding x = { c->diags, c->arena, c->scratch, p, NULL };
+	uint32_t n = 0;
 
 	c->diags->phase = PHASE_EXPAND;
 	place_stages(&x);
 	for (uint32_t i = 0; i < p->n && !c->diags->errors; i++) {
 		place_action(&x, &p->v[i]);
-		forwards[p->v[i].stage] += p->v[i].kind == PIPE_F;
 		n += p->v[i].kind == PIPE_F;
 	}
 	if (!c->diags->errors && (uint64_t)p->nstages * p->nmbs > n)
-		lacks_forward(&x, forwards);
+		lacks_forward(&x, n);
 	if (c->diags->errors)
 		return false;
 	pipe_index(c->arena, p);
-	find_twice(&x);
-	if (!c->diags->errors)
-		check_complete(&x);
+	check_complete(&x);
 	if (!c->diags->errors && pipe_ordered(c, p) && p->messages)
 		check_locals(&x);
 	return !c->diags->errors;

@@ -15,11 +15,6 @@ const struct pipe_cost pipe_in_units = {
 	.work = { [PIPE_F] = 1, [PIPE_B] = 2, [PIPE_I] = 1, [PIPE_W] = 1 }, .units = 1
 };
 
-static double later(double a, double b)
-{
-	return a > b ? a : b;
-}
-
 /* In units, without what is lost in seconds, so that equal times compare as equal. */
 static double in_units(const struct pipe_cost *cost, double seconds)
 {
@@ -55,36 +50,31 @@ static void run_in_time(struct ctx *c, const struct pipe *p, const struct pipe_c
 /* A rank holds what a forward made until its backward has ended, the weights' too. */
 static void add_up(struct pipe_times *t, const struct pipe *p, const struct pipe_cost *cost)
 {
-	double busy = 0, all;
-	uint32_t computing = 0;
+	double busy = 0, work = 0; /* of all; of the rank */
+	uint32_t computing = 0, held = 0, ended = 0;
 
-	for (uint32_t r = 0; r < p->nranks; r++) {
-		uint32_t held = 0, ended = 0;
-		double work = 0;
-		for (uint32_t i = p->first[r]; i < p->first[r + 1]; i++) {
-			const struct pipe_action *a = &p->v[i];
-			if (!a->joined) {
-				held -= ended;
-				ended = 0;
-			}
-			if (!(a->does & PIPE_COMPUTES))
-				continue;
-			held += a->kind == PIPE_F;
-			ended += a->kind == PIPE_B || a->kind == PIPE_W;
-			t->held = held > t->held ? held : t->held;
-			work += cost->work[a->kind];
-			busy += t->end[i] < 0 ? 0 : cost->work[a->kind];
-			t->length = later(t->length, t->end[i]);
-		}
-		t->most = later(t->most, work);
-		computing += work > 0;
+	for (uint32_t i = 0; i < p->n; i++) {
+		const struct pipe_action *a = &p->v[i];
+		if (i && a->rank != p->v[i - 1].rank)
+			work = held = ended = 0;
+		held -= a->joined ? 0 : ended;
+		ended = a->joined ? ended : 0;
+		if (!(a->does & PIPE_COMPUTES))
+			continue;
+		held += a->kind == PIPE_F;
+		ended += a->kind == PIPE_B || a->kind == PIPE_W;
+		t->held = held > t->held ? held : t->held;
+		computing += work == 0 && cost->work[a->kind] > 0;
+		work += cost->work[a->kind];
+		busy += t->end[i] < 0 ? 0 : cost->work[a->kind];
+		t->most = fmax(t->most, work);
+		t->length = fmax(t->length, t->end[i]);
 	}
-	all = computing * t->length;
+	double all = computing * t->length;
 	t->idle = all > 0 ? 1 - busy / all : 0;
 }
 
-/* A message between two ranks, from the end of the computation that makes it to the start of the one
- * that takes it. */
+/* A message between two ranks is sent (1), or taken (-1). */
 struct flight {
 	uint64_t pair;
 	double time;
@@ -97,16 +87,15 @@ static int by_time(const void *a, const void *b)
 
 	if (x->pair != y->pair)
 		return x->pair < y->pair ? -1 : 1;
-	if (x->time != y->time)
-		return x->time < y->time ? -1 : 1;
-	return x->change - y->change;
+	return x->time != y->time ? (x->time < y->time ? -1 : 1) : x->change - y->change;
 }
 
-static uint32_t most_in_flight(struct ctx *c, const struct pipe *p, const struct pipe_times *t)
+/* From the end of the computation that makes it to the start of the one that takes it. */
+static void count_flights(struct ctx *c, const struct pipe *p, struct pipe_times *t)
 {
 	struct flight *v = ARENA_ARRAY(c->scratch, struct flight, 2 * (size_t)p->n);
 	uint32_t n = 0;
-	int32_t most = 0, now = 0;
+	int32_t now = 0, most = 0; /* what is taken as it is sent counts as taken first */
 
 	for (uint32_t i = 0; i < p->n; i++) {
 		uint32_t from = p->takes[i].far;
@@ -121,7 +110,7 @@ static uint32_t most_in_flight(struct ctx *c, const struct pipe *p, const struct
 		now += v[i].change;
 		most = now > most ? now : most;
 	}
-	return (uint32_t)most;
+	t->in_flight = (uint32_t)most;
 }
 
 struct pipe_times pipe_times(struct ctx *c, const struct pipe *p, enum pipe_streams streams,
@@ -132,10 +121,9 @@ struct pipe_times pipe_times(struct ctx *c, const struct pipe *p, enum pipe_stre
 	t.start = ARENA_ARRAY(c->scratch, double, p->n);
 	t.end = ARENA_ARRAY(c->scratch, double, p->n);
 	run_in_time(c, p, cost, &t);
-	t.finishes = t.predicted.over;
 	add_up(&t, p, cost);
-	if (t.finishes)
-		t.in_flight = most_in_flight(c, p, &t);
+	if (t.predicted.over)
+		count_flights(c, p, &t);
 	for (uint32_t i = 1; i < p->n; i++)
 		if (p->v[i].joined && p->v[i].does & PIPE_COMPUTES)
 			t.start[i] = t.end[i - 1];
