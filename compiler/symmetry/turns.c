@@ -126,14 +126,18 @@ static bool note_places(struct maker *m, const struct view *w, struct seen *seen
 	return note(m, view_cell(w), n, (struct cell_turn){ view_cell(w), 1 });
 }
 
-/* Notes the region that an index of the view turns; `cell`: one of its cells. */
-static bool note_turning(struct maker *m, const struct view *w, enum turns turns, uint32_t cell)
+/* Notes the region that an index of the view turns; `cell`: one of its cells. `chunks`: in a unit, of UNITS. */
+static bool note_turning(struct maker *m, const struct view *w, enum turns turns, uint32_t chunks,
+			 uint32_t cell)
 {
 	uint32_t n = m->l->p->nranks, count = w->parts, unit = w->part, base = view_cell(w);
 
 	if (m->l->kinds.places)
 		return refuse(m, "chunks that rotate by order, and others by place");
-	if (turns == TURNS_CHUNK) {
+	if (turns == TURNS_UNITS) {
+		count = w->inner || count % chunks ? 0 : count / chunks;
+		unit *= chunks;
+	} else if (turns == TURNS_CHUNK) {
 		count = w->inner;
 		base += (cell - base) / (w->inner * unit) * (w->inner * unit);
 	} else if (w->inner) {
@@ -179,13 +183,13 @@ static bool note_operand(struct maker *m, const struct stmt *s, uint32_t side, e
 	if (seen->any && turns != TURNS_CHUNK && same_view(&seen->view, w))
 		return true;
 	*seen = (struct seen){ .view = *w, .any = true };
-	return note_turning(m, w, turns, cells.lo);
+	return note_turning(m, w, turns, m->l->kinds.operands[s->number].unit, cells.lo);
 }
 
 /* Whether all chunks of the operand's name are in one region. */
 static bool is_of_name(uint8_t turns)
 {
-	return turns == TURNS_INDEX || turns == TURNS_BLOCK;
+	return turns == TURNS_INDEX || turns == TURNS_BLOCK || turns == TURNS_UNITS;
 }
 
 /* Notes the regions of a copy in two pieces (kinds.h); each piece determines both names. */

@@ -70,7 +70,9 @@ static struct kind add(struct kind a, struct kind b, int sign)
 {
 	if (kind_is_same(a) && kind_is_same(b))
 		return kind_same(a.most + b.most);
-	return near((int64_t)a.times + sign * (int64_t)b.times, a.most + b.most);
+	struct kind r = near((int64_t)a.times + sign * (int64_t)b.times, a.most + b.most);
+	r.unit = kind_is_same(b) ? a.unit : kind_is_same(a) && sign > 0 ? b.unit : 0;
+	return r;
 }
 
 /* A value that turns is multiplied only by a number that is known. */
@@ -81,7 +83,11 @@ static struct kind multiply(struct kind a, struct kind b)
 	struct kind by = kind_is_known(a) ? a : b, x = kind_is_known(a) ? b : a;
 	if (!kind_is_known(by) || by.most > MOST_TIMES)
 		return OTHER;
-	return near(kind_value(by) * x.times, by.most * x.most);
+	struct kind r = near(kind_value(by) * x.times, by.most * x.most);
+	if (r.form != KIND_NEAR || !kind_turns(x) || by.lo < 1)
+		return r;
+	r.unit = (int32_t)by.lo;
+	return between(r, by.lo * x.lo, by.lo * x.hi);
 }
 
 /* Modulo N, NEAR becomes WITHIN. By mirrors, modulo 2 is SAME: even turns keep the parity. */

@@ -23,7 +23,8 @@
  *
  *     conditions, bounds of loops, channels, counts, steps   are SAME
  *     peers                                                  are WITHIN, 1
- *     an operand is all SAME, or one of its two indices      is WITHIN, 1
+ *     an operand is all SAME, or one of its two indices      is WITHIN, 1, or all are in one of N
+ *     units of u chunks, u e .. u (e + 1), of which e        is WITHIN, 1
  *     the topology's links go from WITHIN, 1 to WITHIN, 1
  *
  * A view turns as the chunk or the block does that its call gives it; its own indices must then be
@@ -94,6 +95,7 @@ enum kind_form { KIND_SAME, KIND_NEAR, KIND_WITHIN, KIND_ANY, KIND_PLACE, KIND_O
 struct kind {
 	enum kind_form form;
 	int32_t times;		      /* NEAR, WITHIN */
+	int32_t unit;		      /* NEAR: it is unit e + o, e WITHIN, 1, and o SAME; or 0 */
 	double most;		      /* |value| <= most, on any rank; not of OTHER */
 	double lo, hi;		      /* lo <= value <= hi; may be closer than `most` */
 	const struct place_fn *place; /* PLACE: f; */
@@ -113,6 +115,7 @@ enum turns {
 	TURNS_INDEX, /* x[e]: e turns (a chunk; where x has blocks, a block) */
 	TURNS_CHUNK, /* x[b][e]: e turns, b does not */
 	TURNS_BLOCK, /* x[b][..]: b turns, the index after it does not */
+	TURNS_UNITS, /* x[u e + o], 0 <= o < u, or a range in there: units of u chunks turn */
 	TURNS_RANGE, /* x[lo..lo + n], by bits: some bits of lo turn, or none */
 	TURNS_PLACE, /* x[f(e)], or x[lo..lo + n], by mirrors: x[f(turned e)] ... */
 	TURNS_WHOLE, /* of a copy in two pieces: all N chunks turn, wherever it is cut */
@@ -135,8 +138,10 @@ struct kinds {
 	struct operands {
 		uint8_t x, y; /* enum turns */
 		bool met;
+		uint16_t unit; /* UNITS */
 	} *operands;	 /* by the statement's number: of sends, receives, copies, reductions */
 	uint8_t *passed; /* by the symbol's number: enum turns of the chunks that a view is given */
+	uint16_t unit;	 /* of the operands that are TURNS_UNITS of the statement */
 	bool any_links;	 /* the topology has links: all are rank 0's, turned */
 	struct kind *of; /* by the symbol's number: the kind of a name, here */
 	uint8_t *state;	 /* by the symbol's number: enum state of kinds.c */

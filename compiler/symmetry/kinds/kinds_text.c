@@ -14,13 +14,35 @@ static bool must_be_same(struct kinds *k, const struct expr *e, const char *why)
 	return false;
 }
 
+/* n, if an operand is x[lo .. lo + n]; else NULL. */
+static const struct expr *length_of(const struct ref *r)
+{
+	bool is = r->kind == REF_RANGE && !r->block && r->hi->kind == E_BINARY &&
+		  r->hi->op == OP_ADD && kinds_equal_texts(r->lo, r->hi->a);
+
+	return is ? r->hi->b : NULL;
+}
+
 /* Whether an operand is x[lo .. lo + n] with n SAME, by bits. */
 static bool is_range_of_bits(struct kinds *k, const struct ref *r)
 {
-	return k->by == TURN_BY_BITS && r->kind == REF_RANGE && !r->block &&
-	       r->hi->kind == E_BINARY && r->hi->op == OP_ADD &&
-	       kinds_equal_texts(r->lo, r->hi->a) && kinds_of(k, r->lo).form < KIND_ANY &&
-	       kind_is_same(kinds_of(k, r->hi->b));
+	const struct expr *n = length_of(r);
+
+	return k->by == TURN_BY_BITS && n && kinds_of(k, r->lo).form < KIND_ANY &&
+	       kind_is_same(kinds_of(k, n));
+}
+
+/* Whether an operand is within one of N units that turn; sets k->unit. */
+static bool is_in_unit(struct kinds *k, const struct ref *r, struct kind lo, struct kind hi)
+{
+	double end = (double)lo.unit * k->v->program->nranks;
+
+	if (!lo.unit || r->block || lo.lo < 0 || (k->unit && k->unit != lo.unit) ||
+	    (r->kind == REF_ONE ? lo.hi >= end
+				: !length_of(r) || hi.unit != lo.unit || hi.hi > end))
+		return false;
+	k->unit = (uint16_t)lo.unit;
+	return true;
 }
 
 /* Whether an operand is x[f(e)], or x[lo .. lo + n] with lo = f(e) / n * n, with the text's f. */
@@ -29,13 +51,11 @@ static bool is_place(struct kinds *k, const struct ref *r)
 	if (k->by != TURN_BY_MIRROR || r->block || r->kind == REF_ALL)
 		return false;
 	struct kind lo = kinds_of(k, r->lo);
+	const struct expr *n = length_of(r);
 	if (lo.form != KIND_PLACE ||
 	    (k->places && (k->places->body != lo.place->body || k->places->x != lo.place->x)))
 		return false;
-	if (r->kind == REF_ONE ? lo.part != NULL
-			       : !lo.part || r->hi->kind != E_BINARY || r->hi->op != OP_ADD ||
-					 !kinds_equal_texts(r->lo, r->hi->a) ||
-					 !kinds_equal_texts(lo.part, r->hi->b))
+	if (r->kind == REF_ONE ? lo.part != NULL : !lo.part || !n || !kinds_equal_texts(lo.part, n))
 		return false;
 	k->places = lo.place;
 	return true;
@@ -58,6 +78,8 @@ static enum turns turns_of_indices(struct kinds *k, const struct ref *r)
 		return TURNS_BLOCK;
 	if (kind_is_same(block) && r->kind == REF_ONE && kind_turns(lo))
 		return r->block ? TURNS_CHUNK : TURNS_INDEX;
+	if (is_in_unit(k, r, lo, hi))
+		return TURNS_UNITS;
 	if (is_range_of_bits(k, r))
 		return TURNS_RANGE;
 	return is_place(k, r) ? TURNS_PLACE : TURNS_OTHER;
@@ -79,11 +101,12 @@ static enum turns operand(struct kinds *k, const struct ref *r)
 static void operation(struct kinds *k, const struct stmt *s)
 {
 	struct operands *o = &k->operands[s->number];
+	k->unit = 0;
 	uint8_t x = (uint8_t)operand(k, s->x), y = s->y ? (uint8_t)operand(k, s->y) : TURNS_NOT;
 
-	if (o->met && (o->x != x || o->y != y))
+	if (o->met && (o->x != x || o->y != y || o->unit != k->unit))
 		kinds_broken(k, s->span, "chunks that rotate in one call and not in another");
-	*o = (struct operands){ x, y, true };
+	*o = (struct operands){ x, y, true, k->unit };
 	if (!s->y && !kind_turns(kinds_of(k, s->e)))
 		kinds_broken(k, s->e->span, "a peer that does not rotate with the ranks");
 	if (!s->y && k->each && !is_name(s->e, k->each->var))
@@ -153,7 +176,7 @@ static bool cut_alike(struct kinds *k, const struct stmt *s, const struct stmt *
 	}
 	if (x == CUT_NOT || y == CUT_NOT || x == y)
 		return false;
-	struct operands o = { TURNS_NOT, TURNS_NOT, true };
+	struct operands o = { TURNS_NOT, TURNS_NOT, true, 0 };
 	*(x == CUT_AT_RANK ? &o.x : &o.y) = TURNS_WHOLE;
 	k->operands[s->number] = k->operands[t->number] = o;
 	return true;
@@ -226,7 +249,7 @@ static void arguments(struct kinds *k, const struct stmt *s)
 			bind_known(k, a->number, a->expr);
 		} else {
 			enum turns t = operand(k, a->ref);
-			if (t == TURNS_RANGE || t == TURNS_PLACE)
+			if (t >= TURNS_UNITS)
 				kinds_broken(k, a->span,
 					     "chunks of a call that differ from rank to rank");
 			k->passed[a->view->sym->id] = t == TURNS_ALL ? TURNS_NOT : (uint8_t)t;
