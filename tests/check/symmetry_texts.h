@@ -299,8 +299,9 @@ static const char *const MORE[] = {
 	"    }\n"
 	"  }\n"
 	"}\n",
+	"proc put(x[2], y[1]) { copy x into y }\n"
 	"schedule pairs implements all_to_all(in a[2 * N], out b[2 * N]) {\n"
-	"  copy a[2 * rank .. 2 * rank + 2] into b[2 * rank .. 2 * rank + 2]\n"
+	"  put(a[2 * rank .. 2 * rank + 2], b[2 * rank .. 2 * rank + 2])\n"
 	"  for s in 1..N {\n"
 	"    let p = (rank + s) % N\n"
 	"    let q = (rank - s) % N\n"

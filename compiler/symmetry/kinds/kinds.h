@@ -112,14 +112,18 @@ struct place_fn {
 enum turns {
 	TURNS_NOT,   /* the same chunks */
 	TURNS_ALL,   /* all chunks of the name: the same set, however they turn */
-	TURNS_INDEX, /* x[e]: e turns (a chunk; where x has blocks, a block) */
+	TURNS_INDEX, /* x[e]: e turns (a chunk; where x has blocks, a block; or a unit) */
 	TURNS_CHUNK, /* x[b][e]: e turns, b does not */
 	TURNS_BLOCK, /* x[b][..]: b turns, the index after it does not */
-	TURNS_UNITS, /* x[u e + o], 0 <= o < u, or a range in there: units of u chunks turn */
 	TURNS_RANGE, /* x[lo..lo + n], by bits: some bits of lo turn, or none */
 	TURNS_PLACE, /* x[f(e)], or x[lo..lo + n], by mirrors: x[f(turned e)] ... */
 	TURNS_WHOLE, /* of a copy in two pieces: all N chunks turn, wherever it is cut */
 	TURNS_OTHER  /* in no such way */
+};
+
+struct way {
+	enum turns turns;
+	uint32_t unit; /* INDEX: u, of x[u e + o], 0 <= o < u, or of a range in there; or 0 */
 };
 
 enum turn_by { TURN_BY_SUM, TURN_BY_BITS, TURN_BY_MIRROR }; /* r + c (mod N); r ^ c; r +- c */
@@ -136,15 +140,13 @@ struct kinds {
 	struct span place; /* not symmetric: the first expression that breaks it, */
 	const char *why;   /* ... and why: "a condition that differs from rank to rank" */
 	struct operands {
-		uint8_t x, y; /* enum turns */
+		struct way x, y;
 		bool met;
-		uint16_t unit; /* UNITS */
-	} *operands;	 /* by the statement's number: of sends, receives, copies, reductions */
-	uint8_t *passed; /* by the symbol's number: enum turns of the chunks that a view is given */
-	uint16_t unit;	 /* of the operands that are TURNS_UNITS of the statement */
-	bool any_links;	 /* the topology has links: all are rank 0's, turned */
-	struct kind *of; /* by the symbol's number: the kind of a name, here */
-	uint8_t *state;	 /* by the symbol's number: enum state of kinds.c */
+	} *operands;	    /* by the statement's number: of sends, receives, copies, reductions */
+	struct way *passed; /* by the symbol's number: of the chunks that a view is given */
+	bool any_links;	    /* the topology has links: all are rank 0's, turned */
+	struct kind *of;    /* by the symbol's number: the kind of a name, here */
+	uint8_t *state;	    /* by the symbol's number: enum state of kinds.c */
 	const struct decl **open; /* the walk's stack: the schedule, and its open calls */
 	uint32_t nopen, capopen;
 	uint32_t depth; /* calls of fns that are open */

@@ -32,17 +32,15 @@ static bool is_range_of_bits(struct kinds *k, const struct ref *r)
 	       kind_is_same(kinds_of(k, n));
 }
 
-/* Whether an operand is within one of N units that turn; sets k->unit. */
+/* Whether an operand is within one of N units that turn. */
 static bool is_in_unit(struct kinds *k, const struct ref *r, struct kind lo, struct kind hi)
 {
 	double end = (double)lo.unit * k->v->program->nranks;
 
-	if (!lo.unit || r->block || lo.lo < 0 || (k->unit && k->unit != lo.unit) ||
-	    (r->kind == REF_ONE ? lo.hi >= end
-				: !length_of(r) || hi.unit != lo.unit || hi.hi > end))
+	if (!lo.unit || r->block || lo.lo < 0)
 		return false;
-	k->unit = (uint16_t)lo.unit;
-	return true;
+	return r->kind == REF_ONE ? lo.hi < end
+				  : length_of(r) && hi.unit == lo.unit && hi.hi <= end;
 }
 
 /* Whether an operand is x[f(e)], or x[lo .. lo + n] with lo = f(e) / n * n, with the text's f. */
@@ -67,46 +65,53 @@ static bool is_name(const struct expr *e, const struct symbol *s)
 }
 
 /* How an operand's chunks turn by its indices. */
-static enum turns turns_of_indices(struct kinds *k, const struct ref *r)
+static struct way way_of_indices(struct kinds *k, const struct ref *r)
 {
 	struct kind none = kind_same(0), block = r->block ? kinds_of(k, r->block) : none,
 		    lo = r->lo ? kinds_of(k, r->lo) : none, hi = r->hi ? kinds_of(k, r->hi) : none;
+	struct way way = { .turns = TURNS_OTHER };
 
 	if (kind_is_same(block) && kind_is_same(lo) && kind_is_same(hi))
-		return r->kind == REF_ALL && !r->block ? TURNS_ALL : TURNS_NOT;
-	if (r->block && kind_turns(block) && kind_is_same(lo) && kind_is_same(hi))
-		return TURNS_BLOCK;
-	if (kind_is_same(block) && r->kind == REF_ONE && kind_turns(lo))
-		return r->block ? TURNS_CHUNK : TURNS_INDEX;
-	if (is_in_unit(k, r, lo, hi))
-		return TURNS_UNITS;
-	if (is_range_of_bits(k, r))
-		return TURNS_RANGE;
-	return is_place(k, r) ? TURNS_PLACE : TURNS_OTHER;
+		way.turns = r->kind == REF_ALL && !r->block ? TURNS_ALL : TURNS_NOT;
+	else if (r->block && kind_turns(block) && kind_is_same(lo) && kind_is_same(hi))
+		way.turns = TURNS_BLOCK;
+	else if (kind_is_same(block) && r->kind == REF_ONE && kind_turns(lo))
+		way.turns = r->block ? TURNS_CHUNK : TURNS_INDEX;
+	else if (is_in_unit(k, r, lo, hi))
+		way = (struct way){ TURNS_INDEX, (uint32_t)lo.unit };
+	else if (is_range_of_bits(k, r))
+		way.turns = TURNS_RANGE;
+	else if (is_place(k, r))
+		way.turns = TURNS_PLACE;
+	return way;
 }
 
 /* A view that turns has no indices that do. */
-static enum turns operand(struct kinds *k, const struct ref *r)
+static struct way operand(struct kinds *k, const struct ref *r)
 {
-	enum turns passed = (enum turns)k->passed[r->sym->id], own = turns_of_indices(k, r);
+	struct way passed = k->passed[r->sym->id], own = way_of_indices(k, r);
 
-	if (own <= TURNS_ALL && passed != TURNS_NOT)
+	if (own.turns <= TURNS_ALL && passed.turns != TURNS_NOT)
 		return passed;
-	if (own != TURNS_OTHER && passed == TURNS_NOT)
-		return own;
-	kinds_broken(k, r->span, "chunks that do not rotate with the ranks");
-	return TURNS_NOT;
+	if (own.turns == TURNS_OTHER || passed.turns != TURNS_NOT)
+		kinds_broken(k, r->span, "chunks that do not rotate with the ranks");
+	return own;
+}
+
+static bool same_way(struct way a, struct way b)
+{
+	return a.turns == b.turns && a.unit == b.unit;
 }
 
 static void operation(struct kinds *k, const struct stmt *s)
 {
-	struct operands *o = &k->operands[s->number];
-	k->unit = 0;
-	uint8_t x = (uint8_t)operand(k, s->x), y = s->y ? (uint8_t)operand(k, s->y) : TURNS_NOT;
+	struct operands *was = &k->operands[s->number], o = { .x = operand(k, s->x), .met = true };
 
-	if (o->met && (o->x != x || o->y != y || o->unit != k->unit))
+	if (s->y)
+		o.y = operand(k, s->y);
+	if (was->met && (!same_way(was->x, o.x) || !same_way(was->y, o.y)))
 		kinds_broken(k, s->span, "chunks that rotate in one call and not in another");
-	*o = (struct operands){ x, y, true, k->unit };
+	*was = o;
 	if (!s->y && !kind_turns(kinds_of(k, s->e)))
 		kinds_broken(k, s->e->span, "a peer that does not rotate with the ranks");
 	if (!s->y && k->each && !is_name(s->e, k->each->var))
@@ -176,8 +181,8 @@ static bool cut_alike(struct kinds *k, const struct stmt *s, const struct stmt *
 	}
 	if (x == CUT_NOT || y == CUT_NOT || x == y)
 		return false;
-	struct operands o = { TURNS_NOT, TURNS_NOT, true, 0 };
-	*(x == CUT_AT_RANK ? &o.x : &o.y) = TURNS_WHOLE;
+	struct operands o = { .met = true };
+	(x == CUT_AT_RANK ? &o.x : &o.y)->turns = TURNS_WHOLE;
 	k->operands[s->number] = k->operands[t->number] = o;
 	return true;
 }
@@ -185,7 +190,8 @@ static bool cut_alike(struct kinds *k, const struct stmt *s, const struct stmt *
 static bool two_pieces(struct kinds *k, const struct stmt *s, const struct stmt *t)
 {
 	if (k->by != TURN_BY_SUM || s->kind != S_COPY || !t || t->kind != S_COPY ||
-	    s->x->sym == s->y->sym || k->passed[s->x->sym->id] || k->passed[s->y->sym->id])
+	    s->x->sym == s->y->sym || k->passed[s->x->sym->id].turns ||
+	    k->passed[s->y->sym->id].turns)
 		return false;
 	return cut_alike(k, s, t, NULL) || (k->root && cut_alike(k, s, t, k->root));
 }
@@ -248,11 +254,12 @@ static void arguments(struct kinds *k, const struct stmt *s)
 		if (a->number) {
 			bind_known(k, a->number, a->expr);
 		} else {
-			enum turns t = operand(k, a->ref);
-			if (t >= TURNS_UNITS)
+			struct way way = operand(k, a->ref);
+			if (way.turns > TURNS_BLOCK)
 				kinds_broken(k, a->span,
 					     "chunks of a call that differ from rank to rank");
-			k->passed[a->view->sym->id] = t == TURNS_ALL ? TURNS_NOT : (uint8_t)t;
+			way.turns = way.turns == TURNS_ALL ? TURNS_NOT : way.turns;
+			k->passed[a->view->sym->id] = way;
 		}
 	}
 	for (const struct binding *m = s->more; m; m = m->next)
@@ -455,7 +462,7 @@ void kinds_find(struct kinds *k, struct cursor *v, enum turn_by by, const struct
 		.symmetric = true,
 		.of = ARENA_ARRAY(v->arena, struct kind, m->nsymbols + 1),
 		.state = ARENA_ARRAY(v->arena, uint8_t, m->nsymbols + 1),
-		.passed = ARENA_ARRAY(v->arena, uint8_t, m->nsymbols + 1),
+		.passed = ARENA_ARRAY(v->arena, struct way, m->nsymbols + 1),
 		.operands = ARENA_ARRAY(v->arena, struct operands, m->nstmts + 1),
 	};
 	parameters(k, schedule);
