@@ -190,11 +190,14 @@ static bool is_of_name(struct way way)
 	return way.turns == TURNS_INDEX || way.turns == TURNS_BLOCK;
 }
 
-/* Notes the regions of a copy in two pieces (kinds.h); each piece determines both names. */
-static void note_piece(struct maker *m, const struct stmt *s, struct operands k)
+/* Notes the regions of a copy in two pieces (kinds.h); each piece, of `length` chunks, determines both
+ * names. */
+static void note_piece(struct maker *m, const struct stmt *s, struct operands k, uint32_t length)
 {
 	uint32_t n = m->l->p->nranks;
 
+	if (m->v.rank == 0 && length % n)
+		refuse(m, "a copy in two pieces of which none is empty on rank 0");
 	for (uint32_t side = 0; side < 2; side++) {
 		const struct view *w = &m->v.binds[(side ? s->y : s->x)->sym->id].view;
 		bool turns = (side ? k.y : k.x).turns == TURNS_WHOLE;
@@ -227,7 +230,7 @@ static bool note_operation(void *arg, const struct stmt *s, const struct op *o)
 		return false;
 	}
 	if (k.x.turns == TURNS_WHOLE || k.y.turns == TURNS_WHOLE) {
-		note_piece(m, s, k);
+		note_piece(m, s, k, o->n);
 		return false;
 	}
 	note_operand(m, s, 0, k.x, (struct cells){ o->cell, o->n });

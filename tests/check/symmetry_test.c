@@ -352,6 +352,11 @@ static bool all_kinds(void)
 		  NULL },
 		{ "scratch e[N] copy d[0..rank] into e[N-rank..N] copy d[rank..N] into e[0..N-rank]",
 		  NULL },
+		{ "scratch e[N] let a = rank let b = N - a copy d[0..b] into e[a..N] copy d[b..N] into "
+		  "e[0..a]",
+		  NULL },
+		{ "scratch e[N] copy d[0..N-rank] into e[rank..N] copy d[N-dst..N] into e[0..dst]",
+		  "chunks" },
 		{ "scratch e[N] copy d[0..rank] into e[rank..N] copy d[rank..N] into e[0..rank]",
 		  "chunks" },
 		{ "scratch e[N] copy d[0..N-rank-1] into e[rank+1..N] copy d[N-rank-1..N] into "

@@ -347,6 +347,20 @@ static const char *const MORE[] = {
 	"  copy t[0..N-rank-1] into b[rank+1..N]\n"
 	"  copy t[N-rank-1..N] into b[0..rank+1]\n"
 	"}\n",
+	/* Pieces of which none is empty. */
+	"schedule between implements allgather(in a[1], out b[N]) {\n"
+	"  scratch t[N]\n"
+	"  let e = (rank + 1) % N\n"
+	"  for s in 1..N {\n"
+	"    step {\n"
+	"      send a to (rank + s) % N\n"
+	"      recv t[N - s - 1] from (rank - s) % N\n"
+	"    }\n"
+	"  }\n"
+	"  copy a into t[N - 1]\n"
+	"  copy t[0..N-e] into b[e..N]\n"
+	"  copy t[N-e..N] into b[0..e]\n"
+	"}\n",
 	/* Scratch whose size is that of a rank's parity. */
 	"schedule parities implements allgather(in a[1], out b[N]) {\n"
 	"  scratch t[1 + rank % 2]\n"
@@ -389,6 +403,6 @@ static const char *const MORE[] = {
 	"  for s in 0..N-1 { ring_step(b, s) }\n"
 	"}\n",
 };
-enum { NMORE = sizeof(MORE) / sizeof(*MORE), NENOUGH = NMORE - 6 };
+enum { NMORE = sizeof(MORE) / sizeof(*MORE), NENOUGH = NMORE - 7 };
 
 #endif

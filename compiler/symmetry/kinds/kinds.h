@@ -34,9 +34,11 @@
  * buffers, are not symmetric.
  *
  * A pair of copies can be symmetric where each alone is not: it copies all N chunks of a name, cut
- * at the rank, so that chunk j of one name meets chunk (j + rank) % N of the other:
+ * at an e that is WITHIN, 1, so that chunk j of one name meets chunk (j + e) % N of the other:
  *
- *     copy x[0..N - rank] into y[rank..N]      copy x[N - rank..N] into y[0..rank]
+ *     copy x[0..N - e] into y[e..N]      copy x[N - e..N] into y[0..e]
+ *
+ * On rank 0, one of the two must be empty (turns.c).
  *
  * **By bits.** The turn may also be r -> r ^ c, where N is a power of two (turns.h sees to that).
  * Then the forms are
@@ -74,7 +76,7 @@
  * link, it is SAME.
  *
  * **With a root** (roots.h) a parameter turns together with the ranks: it is WITHIN, 1 as `rank`
- * is. A copy in two pieces may also be cut at this parameter.
+ * is.
  *
  * An overflow must not happen on one rank alone. So each kind has a bound of its value, and the
  * form is OTHER if the bound is not well below 2^63. A value that is SAME with equal bounds is known:

@@ -121,79 +121,42 @@ static void operation(struct kinds *k, const struct stmt *s)
 
 /* ---- copies in two pieces --------------------------------------------------------------- */
 
-/* The value n N + r at + k, where `at` is `rank`, or the root. */
-struct linear {
-	int64_t n, r, k;
-	bool is;
-};
-
-static struct linear linear_of(const struct expr *e, const struct symbol *root)
+/* 1, if two operands cut the N chunks of a name in two, at an e in 0..N - 1 that turns; -1, if they cut
+ * them at N - e; 0, if neither. */
+static int cut_of(struct kinds *k, const struct ref *fore, const struct ref *rest)
 {
-	struct linear a, b;
-	int64_t sign = e->op == OP_SUB ? -1 : 1;
+	uint32_t n = k->v->program->nranks;
 
-	if (e->kind == E_INT)
-		return (struct linear){ 0, 0, e->value, e->value <= LIMIT_RANKS };
-	if (e->kind == E_N)
-		return (struct linear){ 1, 0, 0, true };
-	if (root ? is_name(e, root) : e->kind == E_RANK)
-		return (struct linear){ 0, 1, 0, true };
-	if (e->kind != E_BINARY || (e->op != OP_ADD && e->op != OP_SUB))
-		return (struct linear){ 0, 0, 0, false };
-	a = linear_of(e->a, root);
-	b = linear_of(e->b, root);
-	return (struct linear){ a.n + sign * b.n, a.r + sign * b.r, a.k + sign * b.k,
-				a.is && b.is };
-}
-
-static bool is_linear(const struct expr *e, int64_t n, int64_t r, const struct symbol *root)
-{
-	struct linear x = linear_of(e, root);
-
-	return x.is && x.n == n && x.r == r && x.k == 0;
-}
-
-/* Where a name's chunks are cut in two. */
-enum cut { CUT_NOT, CUT_AT_RANK /* 0..rank, rank..N */, CUT_BEHIND /* 0..N - rank, N - rank..N */ };
-
-/* Where two operands cut a name: at the root, if there is one, else at the rank. */
-static enum cut cut_of(const struct ref *fore, const struct ref *rest, const struct symbol *root)
-{
 	if (fore->kind != REF_RANGE || rest->kind != REF_RANGE || fore->block || rest->block ||
-	    fore->sym != rest->sym || !is_linear(fore->lo, 0, 0, root) ||
-	    !is_linear(rest->hi, 1, 0, root))
-		return CUT_NOT;
-	if (is_linear(fore->hi, 0, 1, root) && is_linear(rest->lo, 0, 1, root))
-		return CUT_AT_RANK;
-	return is_linear(fore->hi, 1, -1, root) && is_linear(rest->lo, 1, -1, root) ? CUT_BEHIND
-										    : CUT_NOT;
+	    fore->sym != rest->sym || k->passed[fore->sym->id].turns ||
+	    !kinds_is_number(k, fore->lo, 0) || !kinds_is_number(k, rest->hi, n) ||
+	    !kinds_equal_texts(fore->hi, rest->lo))
+		return 0;
+	struct kind at = kinds_of(k, fore->hi);
+	uint32_t least = at.times == -1;
+	bool turns = (at.form == KIND_NEAR || at.form == KIND_WITHIN) && at.lo >= least &&
+		     at.hi < (double)n + least;
+	return turns && (at.times == 1 || at.times == -1) ? at.times : 0;
 }
 
-/* Whether the two copies are such a pair (kinds.h): the first part of one name goes to the last
- * part of the other. */
-static bool cut_alike(struct kinds *k, const struct stmt *s, const struct stmt *t,
-		      const struct symbol *root)
-{
-	enum cut x = cut_of(s->x, t->x, root), y = cut_of(t->y, s->y, root);
-	if (x == CUT_NOT) { /* try the other order */
-		x = cut_of(t->x, s->x, root);
-		y = cut_of(s->y, t->y, root);
-	}
-	if (x == CUT_NOT || y == CUT_NOT || x == y)
-		return false;
-	struct operands o = { .met = true };
-	(x == CUT_AT_RANK ? &o.x : &o.y)->turns = TURNS_WHOLE;
-	k->operands[s->number] = k->operands[t->number] = o;
-	return true;
-}
-
+/* Whether two copies are such a pair (kinds.h): the first part of one name goes to the last part of
+ * the other. */
 static bool two_pieces(struct kinds *k, const struct stmt *s, const struct stmt *t)
 {
 	if (k->by != TURN_BY_SUM || s->kind != S_COPY || !t || t->kind != S_COPY ||
-	    s->x->sym == s->y->sym || k->passed[s->x->sym->id].turns ||
-	    k->passed[s->y->sym->id].turns)
+	    s->x->sym == s->y->sym)
 		return false;
-	return cut_alike(k, s, t, NULL) || (k->root && cut_alike(k, s, t, k->root));
+	int x = cut_of(k, s->x, t->x), y = cut_of(k, t->y, s->y);
+	if (x == 0) { /* try the other order */
+		x = cut_of(k, t->x, s->x);
+		y = cut_of(k, s->y, t->y);
+	}
+	if (x == 0 || x + y != 0)
+		return false;
+	struct operands o = { .met = true };
+	(x > 0 ? &o.x : &o.y)->turns = TURNS_WHOLE;
+	k->operands[s->number] = k->operands[t->number] = o;
+	return true;
 }
 
 /* ---- statements ----------------------------------------------------------------------- */
