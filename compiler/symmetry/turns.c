@@ -133,7 +133,7 @@ static bool note_turning(struct maker *m, const struct view *w, struct way way, 
 
 	if (m->l->kinds.places)
 		return refuse(m, "chunks that rotate by order, and others by place");
-	uint32_t together = way.unit ? way.unit : w->inner ? w->inner : 1; /* chunks that turn */
+	uint32_t together = (way.unit ? way.unit : 1) * (w->inner ? w->inner : 1);
 
 	if (way.turns == TURNS_CHUNK) {
 		count = w->inner;
@@ -142,7 +142,7 @@ static bool note_turning(struct maker *m, const struct view *w, struct way way, 
 		count = count % together ? 0 : count / together;
 		unit *= together;
 	}
-	if (count != n || (way.unit && w->inner))
+	if (count != n)
 		return refuse(m, "an index that rotates with the ranks does not have N values");
 	return note(m, base, n * unit, (struct cell_turn){ base, unit });
 }

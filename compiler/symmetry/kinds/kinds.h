@@ -97,7 +97,7 @@ enum kind_form { KIND_SAME, KIND_NEAR, KIND_WITHIN, KIND_ANY, KIND_PLACE, KIND_O
 struct kind {
 	enum kind_form form;
 	int32_t times;		      /* NEAR, WITHIN */
-	int32_t unit;		      /* NEAR: it is unit e + o, e WITHIN, 1, and o SAME; or 0 */
+	bool exact;		      /* ... it is times e + o, with e WITHIN, 1, and o SAME */
 	double most;		      /* |value| <= most, on any rank; not of OTHER */
 	double lo, hi;		      /* lo <= value <= hi; may be closer than `most` */
 	const struct place_fn *place; /* PLACE: f; */
@@ -125,7 +125,7 @@ enum turns {
 
 struct way {
 	enum turns turns;
-	uint32_t unit; /* INDEX: u, of x[u e + o], 0 <= o < u, or of a range in there; or 0 */
+	uint32_t unit; /* INDEX: u, of x[u e + o], 0 <= o < u, or of a range in there */
 };
 
 enum turn_by { TURN_BY_SUM, TURN_BY_BITS, TURN_BY_MIRROR }; /* r + c (mod N); r ^ c; r +- c */

@@ -35,12 +35,13 @@ static bool is_range_of_bits(struct kinds *k, const struct ref *r)
 /* Whether an operand is within one of N units that turn. */
 static bool is_in_unit(struct kinds *k, const struct ref *r, struct kind lo, struct kind hi)
 {
-	double end = (double)lo.unit * k->v->program->nranks;
+	double end = (double)lo.times * k->v->program->nranks;
 
-	if (!lo.unit || r->block || lo.lo < 0)
+	if (!lo.exact || lo.times < 1 || r->block || lo.lo < 0)
 		return false;
-	return r->kind == REF_ONE ? lo.hi < end
-				  : length_of(r) && hi.unit == lo.unit && hi.hi <= end;
+	return r->kind == REF_ONE
+		       ? lo.hi < end
+		       : length_of(r) && hi.exact && hi.times == lo.times && hi.hi <= end;
 }
 
 /* Whether an operand is x[f(e)], or x[lo .. lo + n] with lo = f(e) / n * n, with the text's f. */
@@ -76,9 +77,9 @@ static struct way way_of_indices(struct kinds *k, const struct ref *r)
 	else if (r->block && kind_turns(block) && kind_is_same(lo) && kind_is_same(hi))
 		way.turns = TURNS_BLOCK;
 	else if (kind_is_same(block) && r->kind == REF_ONE && kind_turns(lo))
-		way.turns = r->block ? TURNS_CHUNK : TURNS_INDEX;
+		way = (struct way){ r->block ? TURNS_CHUNK : TURNS_INDEX, 1 };
 	else if (is_in_unit(k, r, lo, hi))
-		way = (struct way){ TURNS_INDEX, (uint32_t)lo.unit };
+		way = (struct way){ TURNS_INDEX, (uint32_t)lo.times };
 	else if (is_range_of_bits(k, r))
 		way.turns = TURNS_RANGE;
 	else if (is_place(k, r))
@@ -294,7 +295,7 @@ static struct kind variable(struct kind lo, struct kind hi, struct kind by)
 {
 	struct kind v = kind_same(lo.most > hi.most ? lo.most : hi.most);
 
-	if (v.most > KIND_EXACT || !kind_is_known(by))
+	if (!(v.most <= KIND_EXACT) || !kind_is_known(by))
 		return v;
 	v.lo = by.lo < 0 ? hi.lo + 1 : lo.lo;
 	v.hi = by.lo < 0 ? lo.hi : hi.hi - 1;
