@@ -9,8 +9,7 @@ static bool chunks_stay(const struct kinds *k)
 {
 	for (uint32_t i = 0; i < k->v->program->instance.module->nstmts; i++) {
 		struct operands o = k->operands[i];
-		if (o.met && ((o.x != TURNS_NOT && o.x != TURNS_ALL) ||
-			      (o.y != TURNS_NOT && o.y != TURNS_ALL)))
+		if (o.x.turns > TURNS_ALL || o.y.turns > TURNS_ALL)
 			return false;
 	}
 	return true;

@@ -127,18 +127,20 @@ static bool note_places(struct maker *m, const struct view *w, struct seen *seen
 }
 
 /* Notes the region that an index of the view turns; `cell`: one of its cells. */
-static bool note_turning(struct maker *m, const struct view *w, enum turns turns, uint32_t cell)
+static bool note_turning(struct maker *m, const struct view *w, struct way way, uint32_t cell)
 {
 	uint32_t n = m->l->p->nranks, count = w->parts, unit = w->part, base = view_cell(w);
 
 	if (m->l->kinds.places)
 		return refuse(m, "chunks that rotate by order, and others by place");
-	if (turns == TURNS_CHUNK) {
+	uint32_t together = (way.unit ? way.unit : 1) * (w->inner ? w->inner : 1);
+
+	if (way.turns == TURNS_CHUNK) {
 		count = w->inner;
 		base += (cell - base) / (w->inner * unit) * (w->inner * unit);
-	} else if (w->inner) {
-		count = w->parts / w->inner;
-		unit *= w->inner;
+	} else {
+		count = count % together ? 0 : count / together;
+		unit *= together;
 	}
 	if (count != n)
 		return refuse(m, "an index that rotates with the ranks does not have N values");
@@ -148,7 +150,7 @@ static bool note_turning(struct maker *m, const struct view *w, enum turns turns
 /* The name of which the chunks of a view are: that in the call which gave it chunks that turn. */
 static const struct symbol *turning_name(const struct maker *m, const struct symbol *view)
 {
-	for (uint32_t i = m->v.nrows; i-- > 0 && m->l->kinds.passed[view->id];) {
+	for (uint32_t i = m->v.nrows; i-- > 0 && m->l->kinds.passed[view->id].turns;) {
 		const struct stmt *call = m->v.rows[i].of;
 		const struct arg *a = call && call->kind == S_CALL ? call->args : NULL;
 		while (a && (!a->view || a->view->sym != view))
@@ -158,44 +160,47 @@ static const struct symbol *turning_name(const struct maker *m, const struct sym
 	return view;
 }
 
-static bool note_operand(struct maker *m, const struct stmt *s, uint32_t side, enum turns turns,
+static bool note_operand(struct maker *m, const struct stmt *s, uint32_t side, struct way way,
 			 struct cells cells)
 {
 	const struct ref *r = side ? s->y : s->x;
 	const struct view *w = &m->v.binds[turning_name(m, r->sym)->id].view;
 	struct seen *seen = &m->seen[s->number][side];
 
-	if (turns == TURNS_NOT || turns == TURNS_ALL) {
+	if (way.turns <= TURNS_ALL) {
 		m->any_long |= cells.n > 1;
 		return note_fixed(m, cells.lo, cells.n);
 	}
-	if (turns == TURNS_RANGE) {
+	if (way.turns == TURNS_RANGE) {
 		m->any_range = true;
 		return note_range(m, w, cells);
 	}
-	if (turns == TURNS_PLACE)
+	if (way.turns == TURNS_PLACE)
 		return note_places(m, w, seen, cells);
 	m->any_long |= cells.n > 1;
-	if (seen->any && turns != TURNS_CHUNK && same_view(&seen->view, w))
+	if (seen->any && way.turns != TURNS_CHUNK && same_view(&seen->view, w))
 		return true;
 	*seen = (struct seen){ .view = *w, .any = true };
-	return note_turning(m, w, turns, cells.lo);
+	return note_turning(m, w, way, cells.lo);
 }
 
 /* Whether all chunks of the operand's name are in one region. */
-static bool is_of_name(uint8_t turns)
+static bool is_of_name(struct way way)
 {
-	return turns == TURNS_INDEX || turns == TURNS_BLOCK;
+	return way.turns == TURNS_INDEX || way.turns == TURNS_BLOCK;
 }
 
-/* Notes the regions of a copy in two pieces (kinds.h); each piece determines both names. */
-static void note_piece(struct maker *m, const struct stmt *s, struct operands k)
+/* Notes the regions of a copy in two pieces (kinds.h); each piece, of `length` chunks, determines both
+ * names. */
+static void note_piece(struct maker *m, const struct stmt *s, struct operands k, uint32_t length)
 {
 	uint32_t n = m->l->p->nranks;
 
+	if (m->v.rank == 0 && length % n)
+		refuse(m, "a copy in two pieces of which none is empty on rank 0");
 	for (uint32_t side = 0; side < 2; side++) {
 		const struct view *w = &m->v.binds[(side ? s->y : s->x)->sym->id].view;
-		bool turns = (side ? k.y : k.x) == TURNS_WHOLE;
+		bool turns = (side ? k.y : k.x).turns == TURNS_WHOLE;
 		if (w->part != 1 || w->inner)
 			refuse(m, "a copy in two pieces that is not of N chunks");
 		else if (turns)
@@ -219,19 +224,19 @@ static bool note_operation(void *arg, const struct stmt *s, const struct op *o)
 	struct maker *m = arg;
 	struct operands k = m->l->kinds.operands[s->number];
 
-	if (s->y && k.x == TURNS_ALL && k.y == TURNS_ALL) {
+	if (s->y && k.x.turns == TURNS_ALL && k.y.turns == TURNS_ALL) {
 		ARENA_PUSH(m->v.arena, m->pairs, m->npairs, m->cappairs) =
 			(struct pair){ o->cell, o->other, o->n };
 		return false;
 	}
-	if (k.x == TURNS_WHOLE || k.y == TURNS_WHOLE) {
-		note_piece(m, s, k);
+	if (k.x.turns == TURNS_WHOLE || k.y.turns == TURNS_WHOLE) {
+		note_piece(m, s, k, o->n);
 		return false;
 	}
-	note_operand(m, s, 0, (enum turns)k.x, (struct cells){ o->cell, o->n });
+	note_operand(m, s, 0, k.x, (struct cells){ o->cell, o->n });
 	if (s->y)
-		note_operand(m, s, 1, (enum turns)k.y, (struct cells){ o->other, o->n });
-	if (k.x == TURNS_PLACE && k.y == TURNS_PLACE && s->y && o->n > 1)
+		note_operand(m, s, 1, k.y, (struct cells){ o->other, o->n });
+	if (k.x.turns == TURNS_PLACE && k.y.turns == TURNS_PLACE && s->y && o->n > 1)
 		same_places(m, o);
 	return is_of_name(k.x) && (!s->y || is_of_name(k.y));
 }
@@ -242,7 +247,7 @@ static bool note_by_mirror(void *arg, const struct stmt *s, const struct op *o)
 	struct maker *m = arg;
 	struct quotient *l = m->l;
 	struct operands k = l->kinds.operands[s->number];
-	bool now = !l->kinds.places || k.x == TURNS_PLACE || k.y == TURNS_PLACE;
+	bool now = !l->kinds.places || k.x.turns == TURNS_PLACE || k.y.turns == TURNS_PLACE;
 
 	if (now && !l->place && !mirror_places(l, &m->v))
 		return refuse(m, NOT_BY_MIRROR);

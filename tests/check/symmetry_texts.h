@@ -280,6 +280,35 @@ static const char *const MORE[] = {
 	"    }\n"
 	"  }\n"
 	"}\n",
+	/* Several chunks of a rank, in one range or one by one. */
+	"schedule units(K = 3) implements allreduce(inout data[K * N]) {\n"
+	"  for s in 0..N-1 {\n"
+	"    let lo = (rank - s) % N * K\n"
+	"    let mine = K * ((rank - s - 1) % N)\n"
+	"    step {\n"
+	"      send   data[lo .. lo + K]     to   (rank + 1) % N\n"
+	"      reduce data[mine .. mine + K] from (rank - 1) % N\n"
+	"    }\n"
+	"  }\n"
+	"  for s in 0..N-1 {\n"
+	"    for k in 0..K {\n"
+	"      step {\n"
+	"        send data[(rank - s + 1) % N * K + k] to   (rank + 1) % N\n"
+	"        recv data[(rank - s) % N * K + k]     from (rank - 1) % N\n"
+	"      }\n"
+	"    }\n"
+	"  }\n"
+	"}\n",
+	"proc put(x[2], y[1]) { copy x into y }\n"
+	"schedule pairs implements all_to_all(in a[2 * N], out b[2 * N]) {\n"
+	"  put(a[2 * rank .. 2 * rank + 2], b[2 * rank .. 2 * rank + 2])\n"
+	"  for s in 1..N {\n"
+	"    let p = (rank + s) % N\n"
+	"    let q = (rank - s) % N\n"
+	"    step { send a[2 * p] to p recv b[2 * q] from q }\n"
+	"    step { send a[2 * p + 1] to p recv b[2 * q + 1] from q }\n"
+	"  }\n"
+	"}\n",
 	/* Of these, it is not, or they are wrong. */
 	/* A view that turns in one call alone. */
 	"proc put(x[1], y[1]) { copy x into y }\n"
@@ -317,6 +346,20 @@ static const char *const MORE[] = {
 	"  copy a into t[N - 1]\n"
 	"  copy t[0..N-rank-1] into b[rank+1..N]\n"
 	"  copy t[N-rank-1..N] into b[0..rank+1]\n"
+	"}\n",
+	/* Pieces of which none is empty. */
+	"schedule between implements allgather(in a[1], out b[N]) {\n"
+	"  scratch t[N]\n"
+	"  let e = (rank + 1) % N\n"
+	"  for s in 1..N {\n"
+	"    step {\n"
+	"      send a to (rank + s) % N\n"
+	"      recv t[N - s - 1] from (rank - s) % N\n"
+	"    }\n"
+	"  }\n"
+	"  copy a into t[N - 1]\n"
+	"  copy t[0..N-e] into b[e..N]\n"
+	"  copy t[N-e..N] into b[0..e]\n"
 	"}\n",
 	/* Scratch whose size is that of a rank's parity. */
 	"schedule parities implements allgather(in a[1], out b[N]) {\n"
@@ -360,6 +403,6 @@ static const char *const MORE[] = {
 	"  for s in 0..N-1 { ring_step(b, s) }\n"
 	"}\n",
 };
-enum { NMORE = sizeof(MORE) / sizeof(*MORE), NENOUGH = NMORE - 6 };
+enum { NMORE = sizeof(MORE) / sizeof(*MORE), NENOUGH = NMORE - 7 };
 
 #endif

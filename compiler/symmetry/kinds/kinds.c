@@ -28,7 +28,7 @@ static double max_of(double a, double b)
 /* The kind with closer bounds, if these are exact. */
 static struct kind between(struct kind k, double lo, double hi)
 {
-	if (k.form == KIND_OTHER || lo < -KIND_EXACT || hi > KIND_EXACT)
+	if (k.form == KIND_OTHER || !(lo >= -KIND_EXACT && hi <= KIND_EXACT))
 		return k;
 	k.lo = lo;
 	k.hi = hi;
@@ -58,10 +58,10 @@ bool kinds_is_number(struct kinds *k, const struct expr *e, int64_t n)
 
 /* ---- operators ------------------------------------------------------------------------ */
 
-/* NEAR, if no rank can overflow; else OTHER. */
+/* NEAR, if no rank can overflow; else OTHER. A bound may be no number: 0 times infinity. */
 static struct kind near(int64_t times, double most)
 {
-	if (most > SAFE || times > MOST_TIMES || times < -MOST_TIMES)
+	if (!(most <= SAFE) || times > MOST_TIMES || times < -MOST_TIMES)
 		return OTHER;
 	return kind_of(KIND_NEAR, (int32_t)times, most);
 }
@@ -70,7 +70,9 @@ static struct kind add(struct kind a, struct kind b, int sign)
 {
 	if (kind_is_same(a) && kind_is_same(b))
 		return kind_same(a.most + b.most);
-	return near((int64_t)a.times + sign * (int64_t)b.times, a.most + b.most);
+	struct kind r = near((int64_t)a.times + sign * (int64_t)b.times, a.most + b.most);
+	r.exact = (a.exact && kind_is_same(b)) || (kind_is_same(a) && b.exact);
+	return r;
 }
 
 /* A value that turns is multiplied only by a number that is known. */
@@ -81,7 +83,10 @@ static struct kind multiply(struct kind a, struct kind b)
 	struct kind by = kind_is_known(a) ? a : b, x = kind_is_known(a) ? b : a;
 	if (!kind_is_known(by) || by.most > MOST_TIMES)
 		return OTHER;
-	return near(kind_value(by) * x.times, by.most * x.most);
+	struct kind r = near(kind_value(by) * x.times, by.most * x.most);
+	r.exact = x.exact;
+	return by.lo < 0 ? between(r, by.lo * x.hi, by.lo * x.lo)
+			 : between(r, by.lo * x.lo, by.lo * x.hi);
 }
 
 /* Modulo N, NEAR becomes WITHIN. By mirrors, modulo 2 is SAME: even turns keep the parity. */
@@ -95,7 +100,9 @@ static struct kind modulo(const struct kinds *k, const struct expr *e, struct ki
 		return between(kind_same(1), 0, 1);
 	if (!kind_is_known(b) || b.lo != ranks)
 		return OTHER;
-	return between(kind_of(a.times ? KIND_WITHIN : KIND_SAME, a.times, ranks), 0, ranks - 1);
+	struct kind r = kind_of(a.times ? KIND_WITHIN : KIND_SAME, a.times, ranks);
+	r.exact = a.times == 1;
+	return between(r, 0, ranks - 1);
 }
 
 /* Two values WITHIN that turn alike are equal on all ranks or on none. */
@@ -224,12 +231,13 @@ static struct kind binary(struct kinds *k, const struct expr *e)
 static struct kind join(const struct kinds *k, struct kind a, struct kind b)
 {
 	double most = max_of(a.most, b.most);
+	struct kind r = kind_of(a.form, a.times, most);
 
 	if (a.form >= KIND_ANY || b.form >= KIND_ANY || a.times != b.times)
 		return OTHER;
+	r.exact = a.exact && b.exact;
 	if (a.form == b.form)
-		return between(kind_of(a.form, a.times, most), a.lo < b.lo ? a.lo : b.lo,
-			       max_of(a.hi, b.hi));
+		return between(r, a.lo < b.lo ? a.lo : b.lo, max_of(a.hi, b.hi));
 	if (k->by == TURN_BY_BITS)
 		return OTHER;
 	if (kind_is_same(a) || kind_is_same(b)) /* = v (mod N) on all ranks, whichever it is */
@@ -294,6 +302,10 @@ static struct kind joined(struct kinds *k, const struct expr *list, int64_t n)
 /* An entry may be of any kind, but must have a value on every rank. */
 static struct kind table(struct kinds *k, const struct expr *e)
 {
+	struct kind all = joined(k, e->args, e->nargs);
+
+	if (kind_is_same(all))
+		return all;
 	for (const struct expr *x = e->args; x; x = x->next)
 		if (kinds_of(k, x).form >= KIND_PLACE)
 			return OTHER;
@@ -303,12 +315,14 @@ static struct kind table(struct kinds *k, const struct expr *e)
 /* The entries that the index can have. */
 static struct kind entry(struct kinds *k, const struct expr *e)
 {
-	struct kind i = kinds_of(k, e->a);
+	struct kind i = kinds_of(k, e->a), all = lazy(k, e->sym);
 	const struct expr *x = e->sym->value->args;
 	int64_t n = e->sym->value->nargs, at = 0;
 
-	if (lazy(k, e->sym).form == KIND_OTHER || !kind_is_same(i))
+	if (all.form == KIND_OTHER || !kind_is_same(i))
 		return OTHER;
+	if (kind_is_same(all) && !kind_is_known(i))
+		return all;
 	if (!(i.most <= KIND_EXACT))
 		return joined(k, x, n);
 	for (; x && at < kind_value(i); at++)
@@ -335,7 +349,7 @@ static struct kind logarithm(enum builtin f, struct kind a)
 {
 	double lo = max_of(a.lo, 1), hi = max_of(a.hi, 1);
 
-	if (a.most > KIND_EXACT)
+	if (!(a.most <= KIND_EXACT))
 		return kind_same(64);
 	return between(kind_same(64), (double)number_function(f, (int64_t)lo).value,
 		       (double)number_function(f, (int64_t)hi).value);
@@ -452,8 +466,10 @@ static struct kind call(struct kinds *k, const struct expr *e)
 struct kind kinds_rank(const struct kinds *k)
 {
 	double last = k->v->program->nranks - 1.0;
+	struct kind r = kind_of(KIND_WITHIN, 1, last);
 
-	return between(kind_of(KIND_WITHIN, 1, last), 0, last);
+	r.exact = true;
+	return between(r, 0, last);
 }
 
 struct kind kinds_of(struct kinds *k, const struct expr *e)

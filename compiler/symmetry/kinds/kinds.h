@@ -23,7 +23,8 @@
  *
  *     conditions, bounds of loops, channels, counts, steps   are SAME
  *     peers                                                  are WITHIN, 1
- *     an operand is all SAME, or one of its two indices      is WITHIN, 1
+ *     an operand is all SAME, or one of its two indices      is WITHIN, 1, or all are in one of N
+ *     units of u chunks, u e .. u (e + 1), of which e        is WITHIN, 1
  *     the topology's links go from WITHIN, 1 to WITHIN, 1
  *
  * A view turns as the chunk or the block does that its call gives it; its own indices must then be
@@ -33,9 +34,11 @@
  * buffers, are not symmetric.
  *
  * A pair of copies can be symmetric where each alone is not: it copies all N chunks of a name, cut
- * at the rank, so that chunk j of one name meets chunk (j + rank) % N of the other:
+ * at an e that is WITHIN, 1, so that chunk j of one name meets chunk (j + e) % N of the other:
  *
- *     copy x[0..N - rank] into y[rank..N]      copy x[N - rank..N] into y[0..rank]
+ *     copy x[0..N - e] into y[e..N]      copy x[N - e..N] into y[0..e]
+ *
+ * On rank 0, one of the two must be empty (turns.c).
  *
  * **By bits.** The turn may also be r -> r ^ c, where N is a power of two (turns.h sees to that).
  * Then the forms are
@@ -73,7 +76,7 @@
  * link, it is SAME.
  *
  * **With a root** (roots.h) a parameter turns together with the ranks: it is WITHIN, 1 as `rank`
- * is. A copy in two pieces may also be cut at this parameter.
+ * is.
  *
  * An overflow must not happen on one rank alone. So each kind has a bound of its value, and the
  * form is OTHER if the bound is not well below 2^63. A value that is SAME with equal bounds is known:
@@ -94,6 +97,7 @@ enum kind_form { KIND_SAME, KIND_NEAR, KIND_WITHIN, KIND_ANY, KIND_PLACE, KIND_O
 struct kind {
 	enum kind_form form;
 	int32_t times;		      /* NEAR, WITHIN */
+	bool exact;		      /* ... it is times e + o, with e WITHIN, 1, and o SAME */
 	double most;		      /* |value| <= most, on any rank; not of OTHER */
 	double lo, hi;		      /* lo <= value <= hi; may be closer than `most` */
 	const struct place_fn *place; /* PLACE: f; */
@@ -110,13 +114,18 @@ struct place_fn {
 enum turns {
 	TURNS_NOT,   /* the same chunks */
 	TURNS_ALL,   /* all chunks of the name: the same set, however they turn */
-	TURNS_INDEX, /* x[e]: e turns (a chunk; where x has blocks, a block) */
+	TURNS_INDEX, /* x[e]: e turns (a chunk; where x has blocks, a block; or a unit) */
 	TURNS_CHUNK, /* x[b][e]: e turns, b does not */
 	TURNS_BLOCK, /* x[b][..]: b turns, the index after it does not */
 	TURNS_RANGE, /* x[lo..lo + n], by bits: some bits of lo turn, or none */
 	TURNS_PLACE, /* x[f(e)], or x[lo..lo + n], by mirrors: x[f(turned e)] ... */
 	TURNS_WHOLE, /* of a copy in two pieces: all N chunks turn, wherever it is cut */
 	TURNS_OTHER  /* in no such way */
+};
+
+struct way {
+	enum turns turns;
+	uint32_t unit; /* INDEX: u, of x[u e + o], 0 <= o < u, or of a range in there */
 };
 
 enum turn_by { TURN_BY_SUM, TURN_BY_BITS, TURN_BY_MIRROR }; /* r + c (mod N); r ^ c; r +- c */
@@ -133,13 +142,13 @@ struct kinds {
 	struct span place; /* not symmetric: the first expression that breaks it, */
 	const char *why;   /* ... and why: "a condition that differs from rank to rank" */
 	struct operands {
-		uint8_t x, y; /* enum turns */
+		struct way x, y;
 		bool met;
-	} *operands;	 /* by the statement's number: of sends, receives, copies, reductions */
-	uint8_t *passed; /* by the symbol's number: enum turns of the chunks that a view is given */
-	bool any_links;	 /* the topology has links: all are rank 0's, turned */
-	struct kind *of; /* by the symbol's number: the kind of a name, here */
-	uint8_t *state;	 /* by the symbol's number: enum state of kinds.c */
+	} *operands;	    /* by the statement's number: of sends, receives, copies, reductions */
+	struct way *passed; /* by the symbol's number: of the chunks that a view is given */
+	bool any_links;	    /* the topology has links: all are rank 0's, turned */
+	struct kind *of;    /* by the symbol's number: the kind of a name, here */
+	uint8_t *state;	    /* by the symbol's number: enum state of kinds.c */
 	const struct decl **open; /* the walk's stack: the schedule, and its open calls */
 	uint32_t nopen, capopen;
 	uint32_t depth; /* calls of fns that are open */

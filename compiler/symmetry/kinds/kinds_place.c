@@ -2,7 +2,8 @@
  * Places: expressions for the place of a rank's chunk; see kinds.h, By mirrors.
  *
  * f(x) must be the same function of x on all ranks: its text consists of x, numbers, N, the
- * schedule's parameters, lets with one value an instance, and fns of these, all without `rank`.
+ * schedule's parameters, lets with one value an instance, and fns of these, all without `rank`; so they
+ * are told by the walks over names that expand/ has.
  */
 #include "compiler/symmetry/kinds/kinds.h"
 
@@ -25,25 +26,6 @@ bool kinds_equal_texts(const struct expr *a, const struct expr *b)
 
 /* ---- functions of x alone ------------------------------------------------------------ */
 
-/* The walk over a text that should be a function of x. */
-struct pure {
-	const struct kinds *k;
-	const struct fn_def *f; /* whose parameter x is: it may not use another */
-	const struct symbol *x;
-	const struct fn_def **called;
-	uint32_t ncalled, capcalled;
-	bool is;
-};
-
-static bool is_param(const struct fn_def *f, const struct symbol *s)
-{
-	uint32_t i = 0;
-
-	while (i < f->nparams && f->params[i] != s)
-		i++;
-	return i < f->nparams;
-}
-
 /* Whether a name has one value an instance: a parameter of the schedule, or a let at the outermost
  * level of the schedule or of a file. */
 static bool is_fixed(const struct kinds *k, const struct symbol *s)
@@ -61,34 +43,19 @@ static bool is_fixed(const struct kinds *k, const struct symbol *s)
 	return at != NULL;
 }
 
-static bool is_of_called(const struct pure *u, const struct symbol *s)
-{
-	for (uint32_t i = 0; i < u->ncalled; i++)
-		if (is_param(u->called[i], s))
-			return true;
-	return false;
-}
-
-static void look(void *arg, const struct expr *e)
-{
-	struct pure *u = arg;
-
-	if (e->kind == E_RANK || e->kind == E_ENTRY || e->kind == E_TABLE)
-		u->is = false;
-	if (e->kind == E_NAME)
-		u->is &= e->sym == u->x || is_fixed(u->k, e->sym) || is_of_called(u, e->sym);
-	if (e->kind == E_CALL && e->builtin == BUILTIN_NONE && e->sym->fn != u->f)
-		ARENA_PUSH(u->k->arena, u->called, u->ncalled, u->capcalled) = e->sym->fn;
-}
-
-/* Whether the value depends only on x, a parameter of f, and on what is fixed for the instance. */
-static bool is_pure(struct kinds *k, const struct expr *e, const struct fn_def *f,
+/* Whether y, in the body of a fn, depends only on the parameter x and on what is fixed for the instance. */
+static bool is_pure(struct kinds *k, const struct symbol *fn, const struct expr *y,
 		    const struct symbol *x)
 {
-	struct pure u = { .k = k, .f = f, .x = x, .is = true };
+	struct fn_needs needs = fn_needs(k->v, fn);
+	bool is = !eval_mentions(k->v, y, NULL, true);
 
-	eval_walk(k->v, e, true, look, &u);
-	return u.is;
+	for (uint32_t i = 0; i < needs.nnames; i++)
+		is = is && is_fixed(k, needs.names[i]);
+	for (uint32_t i = 0; i < fn->fn->nparams; i++)
+		is = is &&
+		     (fn->fn->params[i] == x || !eval_mentions(k->v, y, fn->fn->params[i], false));
+	return is;
 }
 
 /* ---- places -------------------------------------------------------------------------- */
@@ -150,5 +117,5 @@ struct kind kinds_place_of_call(struct kinds *k, const struct expr *call, const 
 		return body;
 	}
 	y = y ? y : f->body;
-	return is_pure(k, y, f, x) ? place_of(k, y, x, part) : OTHER;
+	return is_pure(k, call->sym, y, x) ? place_of(k, y, x, part) : OTHER;
 }

@@ -14,13 +14,34 @@ static bool must_be_same(struct kinds *k, const struct expr *e, const char *why)
 	return false;
 }
 
+/* n, if an operand is x[lo .. lo + n]; else NULL. */
+static const struct expr *length_of(const struct ref *r)
+{
+	bool is = r->kind == REF_RANGE && !r->block && r->hi->kind == E_BINARY &&
+		  r->hi->op == OP_ADD && kinds_equal_texts(r->lo, r->hi->a);
+
+	return is ? r->hi->b : NULL;
+}
+
 /* Whether an operand is x[lo .. lo + n] with n SAME, by bits. */
 static bool is_range_of_bits(struct kinds *k, const struct ref *r)
 {
-	return k->by == TURN_BY_BITS && r->kind == REF_RANGE && !r->block &&
-	       r->hi->kind == E_BINARY && r->hi->op == OP_ADD &&
-	       kinds_equal_texts(r->lo, r->hi->a) && kinds_of(k, r->lo).form < KIND_ANY &&
-	       kind_is_same(kinds_of(k, r->hi->b));
+	const struct expr *n = length_of(r);
+
+	return k->by == TURN_BY_BITS && n && kinds_of(k, r->lo).form < KIND_ANY &&
+	       kind_is_same(kinds_of(k, n));
+}
+
+/* Whether an operand is within one of N units that turn. */
+static bool is_in_unit(struct kinds *k, const struct ref *r, struct kind lo, struct kind hi)
+{
+	double end = (double)lo.times * k->v->program->nranks;
+
+	if (!lo.exact || lo.times < 1 || r->block || lo.lo < 0)
+		return false;
+	return r->kind == REF_ONE
+		       ? lo.hi < end
+		       : length_of(r) && hi.exact && hi.times == lo.times && hi.hi <= end;
 }
 
 /* Whether an operand is x[f(e)], or x[lo .. lo + n] with lo = f(e) / n * n, with the text's f. */
@@ -29,13 +50,11 @@ static bool is_place(struct kinds *k, const struct ref *r)
 	if (k->by != TURN_BY_MIRROR || r->block || r->kind == REF_ALL)
 		return false;
 	struct kind lo = kinds_of(k, r->lo);
+	const struct expr *n = length_of(r);
 	if (lo.form != KIND_PLACE ||
 	    (k->places && (k->places->body != lo.place->body || k->places->x != lo.place->x)))
 		return false;
-	if (r->kind == REF_ONE ? lo.part != NULL
-			       : !lo.part || r->hi->kind != E_BINARY || r->hi->op != OP_ADD ||
-					 !kinds_equal_texts(r->lo, r->hi->a) ||
-					 !kinds_equal_texts(lo.part, r->hi->b))
+	if (r->kind == REF_ONE ? lo.part != NULL : !lo.part || !n || !kinds_equal_texts(lo.part, n))
 		return false;
 	k->places = lo.place;
 	return true;
@@ -47,43 +66,53 @@ static bool is_name(const struct expr *e, const struct symbol *s)
 }
 
 /* How an operand's chunks turn by its indices. */
-static enum turns turns_of_indices(struct kinds *k, const struct ref *r)
+static struct way way_of_indices(struct kinds *k, const struct ref *r)
 {
 	struct kind none = kind_same(0), block = r->block ? kinds_of(k, r->block) : none,
 		    lo = r->lo ? kinds_of(k, r->lo) : none, hi = r->hi ? kinds_of(k, r->hi) : none;
+	struct way way = { .turns = TURNS_OTHER };
 
 	if (kind_is_same(block) && kind_is_same(lo) && kind_is_same(hi))
-		return r->kind == REF_ALL && !r->block ? TURNS_ALL : TURNS_NOT;
-	if (r->block && kind_turns(block) && kind_is_same(lo) && kind_is_same(hi))
-		return TURNS_BLOCK;
-	if (kind_is_same(block) && r->kind == REF_ONE && kind_turns(lo))
-		return r->block ? TURNS_CHUNK : TURNS_INDEX;
-	if (is_range_of_bits(k, r))
-		return TURNS_RANGE;
-	return is_place(k, r) ? TURNS_PLACE : TURNS_OTHER;
+		way.turns = r->kind == REF_ALL && !r->block ? TURNS_ALL : TURNS_NOT;
+	else if (r->block && kind_turns(block) && kind_is_same(lo) && kind_is_same(hi))
+		way.turns = TURNS_BLOCK;
+	else if (kind_is_same(block) && r->kind == REF_ONE && kind_turns(lo))
+		way = (struct way){ r->block ? TURNS_CHUNK : TURNS_INDEX, 1 };
+	else if (is_in_unit(k, r, lo, hi))
+		way = (struct way){ TURNS_INDEX, (uint32_t)lo.times };
+	else if (is_range_of_bits(k, r))
+		way.turns = TURNS_RANGE;
+	else if (is_place(k, r))
+		way.turns = TURNS_PLACE;
+	return way;
 }
 
 /* A view that turns has no indices that do. */
-static enum turns operand(struct kinds *k, const struct ref *r)
+static struct way operand(struct kinds *k, const struct ref *r)
 {
-	enum turns passed = (enum turns)k->passed[r->sym->id], own = turns_of_indices(k, r);
+	struct way passed = k->passed[r->sym->id], own = way_of_indices(k, r);
 
-	if (own <= TURNS_ALL && passed != TURNS_NOT)
+	if (own.turns <= TURNS_ALL && passed.turns != TURNS_NOT)
 		return passed;
-	if (own != TURNS_OTHER && passed == TURNS_NOT)
-		return own;
-	kinds_broken(k, r->span, "chunks that do not rotate with the ranks");
-	return TURNS_NOT;
+	if (own.turns == TURNS_OTHER || passed.turns != TURNS_NOT)
+		kinds_broken(k, r->span, "chunks that do not rotate with the ranks");
+	return own;
+}
+
+static bool same_way(struct way a, struct way b)
+{
+	return a.turns == b.turns && a.unit == b.unit;
 }
 
 static void operation(struct kinds *k, const struct stmt *s)
 {
-	struct operands *o = &k->operands[s->number];
-	uint8_t x = (uint8_t)operand(k, s->x), y = s->y ? (uint8_t)operand(k, s->y) : TURNS_NOT;
+	struct operands *was = &k->operands[s->number], o = { .x = operand(k, s->x), .met = true };
 
-	if (o->met && (o->x != x || o->y != y))
+	if (s->y)
+		o.y = operand(k, s->y);
+	if (was->met && (!same_way(was->x, o.x) || !same_way(was->y, o.y)))
 		kinds_broken(k, s->span, "chunks that rotate in one call and not in another");
-	*o = (struct operands){ x, y, true };
+	*was = o;
 	if (!s->y && !kind_turns(kinds_of(k, s->e)))
 		kinds_broken(k, s->e->span, "a peer that does not rotate with the ranks");
 	if (!s->y && k->each && !is_name(s->e, k->each->var))
@@ -93,78 +122,42 @@ static void operation(struct kinds *k, const struct stmt *s)
 
 /* ---- copies in two pieces --------------------------------------------------------------- */
 
-/* The value n N + r at + k, where `at` is `rank`, or the root. */
-struct linear {
-	int64_t n, r, k;
-	bool is;
-};
-
-static struct linear linear_of(const struct expr *e, const struct symbol *root)
+/* 1, if two operands cut the N chunks of a name in two, at an e in 0..N - 1 that turns; -1, if they cut
+ * them at N - e; 0, if neither. */
+static int cut_of(struct kinds *k, const struct ref *fore, const struct ref *rest)
 {
-	struct linear a, b;
-	int64_t sign = e->op == OP_SUB ? -1 : 1;
+	uint32_t n = k->v->program->nranks;
 
-	if (e->kind == E_INT)
-		return (struct linear){ 0, 0, e->value, e->value <= LIMIT_RANKS };
-	if (e->kind == E_N)
-		return (struct linear){ 1, 0, 0, true };
-	if (root ? is_name(e, root) : e->kind == E_RANK)
-		return (struct linear){ 0, 1, 0, true };
-	if (e->kind != E_BINARY || (e->op != OP_ADD && e->op != OP_SUB))
-		return (struct linear){ 0, 0, 0, false };
-	a = linear_of(e->a, root);
-	b = linear_of(e->b, root);
-	return (struct linear){ a.n + sign * b.n, a.r + sign * b.r, a.k + sign * b.k,
-				a.is && b.is };
-}
-
-static bool is_linear(const struct expr *e, int64_t n, int64_t r, const struct symbol *root)
-{
-	struct linear x = linear_of(e, root);
-
-	return x.is && x.n == n && x.r == r && x.k == 0;
-}
-
-/* Where a name's chunks are cut in two. */
-enum cut { CUT_NOT, CUT_AT_RANK /* 0..rank, rank..N */, CUT_BEHIND /* 0..N - rank, N - rank..N */ };
-
-/* Where two operands cut a name: at the root, if there is one, else at the rank. */
-static enum cut cut_of(const struct ref *fore, const struct ref *rest, const struct symbol *root)
-{
 	if (fore->kind != REF_RANGE || rest->kind != REF_RANGE || fore->block || rest->block ||
-	    fore->sym != rest->sym || !is_linear(fore->lo, 0, 0, root) ||
-	    !is_linear(rest->hi, 1, 0, root))
-		return CUT_NOT;
-	if (is_linear(fore->hi, 0, 1, root) && is_linear(rest->lo, 0, 1, root))
-		return CUT_AT_RANK;
-	return is_linear(fore->hi, 1, -1, root) && is_linear(rest->lo, 1, -1, root) ? CUT_BEHIND
-										    : CUT_NOT;
+	    fore->sym != rest->sym || k->passed[fore->sym->id].turns ||
+	    !kinds_is_number(k, fore->lo, 0) || !kinds_is_number(k, rest->hi, n) ||
+	    !kinds_equal_texts(fore->hi, rest->lo))
+		return 0;
+	struct kind at = kinds_of(k, fore->hi);
+	uint32_t least = at.times == -1;
+	bool turns = (at.form == KIND_NEAR || at.form == KIND_WITHIN) && at.lo >= least &&
+		     at.hi < (double)n + least;
+	return turns && (at.times == 1 || at.times == -1) ? at.times : 0;
 }
 
-/* Whether the two copies are such a pair (kinds.h): the first part of one name goes to the last
- * part of the other. */
-static bool cut_alike(struct kinds *k, const struct stmt *s, const struct stmt *t,
-		      const struct symbol *root)
-{
-	enum cut x = cut_of(s->x, t->x, root), y = cut_of(t->y, s->y, root);
-	if (x == CUT_NOT) { /* try the other order */
-		x = cut_of(t->x, s->x, root);
-		y = cut_of(s->y, t->y, root);
-	}
-	if (x == CUT_NOT || y == CUT_NOT || x == y)
-		return false;
-	struct operands o = { TURNS_NOT, TURNS_NOT, true };
-	*(x == CUT_AT_RANK ? &o.x : &o.y) = TURNS_WHOLE;
-	k->operands[s->number] = k->operands[t->number] = o;
-	return true;
-}
-
+/* Whether two copies are such a pair (kinds.h): the first part of one name goes to the last part of
+ * the other. */
 static bool two_pieces(struct kinds *k, const struct stmt *s, const struct stmt *t)
 {
 	if (k->by != TURN_BY_SUM || s->kind != S_COPY || !t || t->kind != S_COPY ||
-	    s->x->sym == s->y->sym || k->passed[s->x->sym->id] || k->passed[s->y->sym->id])
+	    s->x->sym == s->y->sym)
 		return false;
-	return cut_alike(k, s, t, NULL) || (k->root && cut_alike(k, s, t, k->root));
+	int x = cut_of(k, s->x, t->x), y = cut_of(k, t->y, s->y);
+	if (x == 0) { /* try the other order */
+		x = cut_of(k, t->x, s->x);
+		y = cut_of(k, s->y, t->y);
+	}
+	if (x == 0 || x + y != 0)
+		return false;
+	struct operands o = { .met = true };
+	(x > 0 ? &o.x : &o.y)->turns = TURNS_WHOLE;
+	k->operands[s->number] = k->operands[t->number] = o;
+	return true;
 }
 
 /* ---- statements ----------------------------------------------------------------------- */
@@ -225,11 +218,12 @@ static void arguments(struct kinds *k, const struct stmt *s)
 		if (a->number) {
 			bind_known(k, a->number, a->expr);
 		} else {
-			enum turns t = operand(k, a->ref);
-			if (t == TURNS_RANGE || t == TURNS_PLACE)
+			struct way way = operand(k, a->ref);
+			if (way.turns > TURNS_BLOCK)
 				kinds_broken(k, a->span,
 					     "chunks of a call that differ from rank to rank");
-			k->passed[a->view->sym->id] = t == TURNS_ALL ? TURNS_NOT : (uint8_t)t;
+			way.turns = way.turns == TURNS_ALL ? TURNS_NOT : way.turns;
+			k->passed[a->view->sym->id] = way;
 		}
 	}
 	for (const struct binding *m = s->more; m; m = m->next)
@@ -301,7 +295,7 @@ static struct kind variable(struct kind lo, struct kind hi, struct kind by)
 {
 	struct kind v = kind_same(lo.most > hi.most ? lo.most : hi.most);
 
-	if (v.most > KIND_EXACT || !kind_is_known(by))
+	if (!(v.most <= KIND_EXACT) || !kind_is_known(by))
 		return v;
 	v.lo = by.lo < 0 ? hi.lo + 1 : lo.lo;
 	v.hi = by.lo < 0 ? lo.hi : hi.hi - 1;
@@ -432,7 +426,7 @@ void kinds_find(struct kinds *k, struct cursor *v, enum turn_by by, const struct
 		.symmetric = true,
 		.of = ARENA_ARRAY(v->arena, struct kind, m->nsymbols + 1),
 		.state = ARENA_ARRAY(v->arena, uint8_t, m->nsymbols + 1),
-		.passed = ARENA_ARRAY(v->arena, uint8_t, m->nsymbols + 1),
+		.passed = ARENA_ARRAY(v->arena, struct way, m->nsymbols + 1),
 		.operands = ARENA_ARRAY(v->arena, struct operands, m->nstmts + 1),
 	};
 	parameters(k, schedule);
