@@ -27,6 +27,25 @@ const char *text_of(struct edits *x, struct span span)
 			     span.hi - span.lo);
 }
 
+static const char *form(struct edits *x, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static const char *form(struct edits *x, const char *fmt, ...)
+{
+	const char *text;
+	va_list ap;
+
+	va_start(ap, fmt);
+	text = arena_vprintf(&x->s->arena, fmt, ap);
+	va_end(ap);
+	return text;
+}
+
+static const char *between(struct edits *x, uint32_t lo, uint32_t hi)
+{
+	return text_of(x, (struct span){ lo, hi });
+}
+
 bool text_is_here(const struct edits *x, struct span span)
 {
 	return span.lo >= x->source->base && span.hi >= span.lo &&
@@ -38,12 +57,10 @@ const char *text_edited(struct edits *x, const struct edit *const *v, uint32_t n
 	const char *text = "";
 
 	for (uint32_t i = 0; i < n; i++) {
-		text = arena_printf(&x->s->arena, "%s%s%s", text,
-				    text_of(x, (struct span){ from.lo, v[i]->span.lo }),
-				    v[i]->text);
+		text = form(x, "%s%s%s", text, between(x, from.lo, v[i]->span.lo), v[i]->text);
 		from.lo = v[i]->span.hi;
 	}
-	return arena_printf(&x->s->arena, "%s%s", text, text_of(x, from));
+	return form(x, "%s%s", text, text_of(x, from));
 }
 
 const char *text_clipped(struct edits *x, const char *text)
@@ -51,8 +68,7 @@ const char *text_clipped(struct edits *x, const char *text)
 	size_t n = strcspn(text, "\r\n");
 	bool cut = text[n] || n > MOST_SHOWN;
 
-	return arena_printf(&x->s->arena, "%.*s%s", (int)(n > MOST_SHOWN ? MOST_SHOWN : n), text,
-			    cut ? " ..." : "");
+	return form(x, "%.*s%s", (int)(n > MOST_SHOWN ? MOST_SHOWN : n), text, cut ? " ..." : "");
 }
 
 static const char *shown(struct edits *x, struct span span)
@@ -83,15 +99,16 @@ const char *text_new_line(struct edits *x, uint32_t at)
 	while (lo > x->source->base && x->source->text[lo - x->source->base - 1] != '\n')
 		lo--;
 	at = lo + (uint32_t)strspn(x->source->text + (lo - x->source->base), " \t");
-	return arena_printf(&x->s->arena, "\n%s", text_of(x, (struct span){ lo, at }));
+	return form(x, "\n%s", between(x, lo, at));
 }
 
 static void push(struct edits *x, enum far far, enum kin kin, struct span span, const char *text,
 		 const char *what)
 {
-	struct span around = what ? span : x->outer;
+	bool within = span.lo >= x->outer.lo && span.hi <= x->outer.hi;
+	struct span around = what || !within ? span : x->outer;
 
-	if (x->least == ADDED && far == SWAPPED) /* of a machine: see all_statements */
+	if (x->least >= ADDED && far == SWAPPED) /* of a machine or a contract: an accident */
 		return;
 	if (x->n < MOST_EDITS && text_is_here(x, around))
 		ARENA_PUSH(&x->s->arena, x->v, x->n, x->cap) =
@@ -114,13 +131,12 @@ static void edit(struct edits *x, enum far far, enum kin kin, struct span span, 
 		 const char *what, ...)
 {
 	va_list ap;
-	char words[512];
 
 	va_start(ap, what);
-	vsnprintf(words, sizeof(words), what, ap);
+	what = arena_vprintf(&x->s->arena, what, ap);
 	va_end(ap);
 	x->role = OTHER;
-	push(x, far, kin, span, text, arena_printf(&x->s->arena, "%s", words));
+	push(x, far, kin, span, text, what);
 }
 
 static void replace_as(struct edits *x, enum far far, enum kin kin, struct span span,
@@ -215,29 +231,27 @@ static const char *shifted(struct edits *x, const struct expr *e, int64_t by)
 	int64_t c;
 
 	if (is_number(e))
-		return arena_printf(a, "%" PRId64, e->value + by);
+		return form(x, "%" PRId64, e->value + by);
 	if (e->kind == E_UNARY && e->op == OP_NEG && is_number(e->a))
-		return arena_printf(a, "%" PRId64, by - e->a->value);
+		return form(x, "%" PRId64, by - e->a->value);
 	if (is_mod(e)) {
-		tail = text_of(x, (struct span){ operator_span(x, e).lo, e->span.hi });
+		tail = between(x, operator_span(x, e).lo, e->span.hi);
 		text = shifted(x, e->a, by);
 		if (!strcmp(text, "rank") && e->b->kind == E_N)
 			return text;
-		return arena_printf(a, word_length(text) == strlen(text) ? "%s %s" : "(%s) %s",
-				    text, tail);
+		return form(x, word_length(text) == strlen(text) ? "%s %s" : "(%s) %s", text, tail);
 	}
 	if (is_sum(e) && is_number(e->b)) {
 		c = (e->op == OP_ADD ? e->b->value : -e->b->value) + by;
-		text = text_of(x, (struct span){ e->span.lo, operator_span(x, e).lo });
+		text = between(x, e->span.lo, operator_span(x, e).lo);
 		text = arena_strndup(
 			a, text, strlen(text) - (strlen(text) && text[strlen(text) - 1] == ' '));
-		return c ? arena_printf(a, "%s %c %" PRId64, text, c > 0 ? '+' : '-',
-					c > 0 ? c : -c)
+		return c ? form(x, "%s %c %" PRId64, text, c > 0 ? '+' : '-', c > 0 ? c : -c)
 			 : text;
 	}
 	if (is_loose(e))
-		text = arena_printf(a, "(%s)", text);
-	return arena_printf(a, "%s %c %" PRId64, text, by > 0 ? '+' : '-', by > 0 ? by : -by);
+		text = form(x, "(%s)", text);
+	return form(x, "%s %c %" PRId64, text, by > 0 ? '+' : '-', by > 0 ? by : -by);
 }
 
 static bool has_number(const struct expr *e)
@@ -254,29 +268,26 @@ static const char *mirrored(struct edits *x, const struct expr *e)
 		sum = sum->kind == E_BINARY ? sum->a : NULL;
 	if (!sum || !text_is_here(x, e->span))
 		return NULL;
-	return arena_printf(&x->s->arena, "%s%c%s",
-			    text_of(x, (struct span){ e->span.lo, operator_span(x, sum).lo }),
-			    sum->op == OP_ADD ? '-' : '+',
-			    text_of(x, (struct span){ operator_span(x, sum).hi, e->span.hi }));
+	return form(x, "%s%c%s", between(x, e->span.lo, operator_span(x, sum).lo),
+		    sum->op == OP_ADD ? '-' : '+',
+		    between(x, operator_span(x, sum).hi, e->span.hi));
 }
 
 /* The other direction: (rank + s + 1) % N for (rank - s - 1) % N. NULL: it has fewer than two signs. */
 static const char *turned_round(struct edits *x, const struct expr *e)
 {
 	const struct expr *sum = is_mod(e) ? e->a : e;
-	const char *text = text_of(x, (struct span){ sum->span.hi, e->span.hi });
+	const char *text = between(x, sum->span.hi, e->span.hi);
 	uint32_t n = 0, hi = sum->span.hi;
 
 	for (; is_sum(sum); sum = sum->a, n++) {
 		struct span op = operator_span(x, sum);
 
-		text = arena_printf(&x->s->arena, "%c%s%s", sum->op == OP_ADD ? '-' : '+',
-				    text_of(x, (struct span){ op.hi, hi }), text);
+		text = form(x, "%c%s%s", sum->op == OP_ADD ? '-' : '+', between(x, op.hi, hi),
+			    text);
 		hi = op.lo;
 	}
-	return n < 2 ? NULL
-		     : arena_printf(&x->s->arena, "%s%s",
-				    text_of(x, (struct span){ e->span.lo, hi }), text);
+	return n < 2 ? NULL : form(x, "%s%s", between(x, e->span.lo, hi), text);
 }
 
 /* Another expression for e, with parentheses where they are needed. */
@@ -287,10 +298,10 @@ static void put_as(struct edits *x, enum far far, enum kin kin, const struct exp
 	struct span span = e->span, around = { e->span.lo - 1, e->span.hi + 1 };
 
 	if (word && e->parens && e != x->top && *text_of(x, around) == '(' &&
-	    *text_of(x, (struct span){ e->span.hi, around.hi }) == ')')
+	    *between(x, e->span.hi, around.hi) == ')')
 		span = around;
 	else if (!word && !e->parens && e != x->top)
-		text = arena_printf(&x->s->arena, "(%s)", text);
+		text = form(x, "(%s)", text);
 	replace_as(x, far, kin, span, text);
 }
 
@@ -307,7 +318,7 @@ static void swap(struct edits *x, const struct expr *e, const char *text)
 /* The number, or the schedule's parameter that has it by default. */
 static void number(struct edits *x, enum kin kin, struct span span, int64_t value)
 {
-	replace_kin(x, kin, span, arena_printf(&x->s->arena, "%" PRId64, value));
+	replace_kin(x, kin, span, form(x, "%" PRId64, value));
 	for (const struct binding *p = x->schedule->params; p; p = p->next)
 		if (p->value && p->value->kind == E_INT && p->value->value == value)
 			replace(x, span, p->name.name);
@@ -337,41 +348,32 @@ static void binary(struct edits *x, const struct expr *e)
 		[OP_LT] = OP_GE,   [OP_GE] = OP_LT,   [OP_GT] = OP_LE,	 [OP_LE] = OP_GT,
 		[OP_SHL] = OP_SHR, [OP_SHR] = OP_SHL, [OP_DIV] = OP_MOD, [OP_MOD] = OP_DIV,
 	};
-	struct arena *a = &x->s->arena;
 	bool compares = e->op >= OP_LT && e->op <= OP_GE;
 	const struct expr *base = e->a;
 
 	if (compares && e->a->kind == E_BINARY && e->a->op >= OP_LT && e->a->op <= OP_GE &&
 	    !e->a->parens)
 		replace(x, e->a->span,
-			arena_printf(a, "%s && %s", text_of(x, e->a->span),
-				     text_of(x, e->a->b->span)));
+			form(x, "%s && %s", text_of(x, e->a->span), text_of(x, e->a->b->span)));
 	if (e->op == OP_BXOR && is_sum(base) && !base->parens)
 		base = base->b;
 	if (e->op == OP_BXOR && base->kind == E_INT && base->value == 2)
 		replace(x, (struct span){ base->span.lo, e->span.hi },
-			arena_printf(a, base == e->a && e == x->top ? "1 << %s" : "(1 << %s)",
-				     text_of(x, (struct span){ e->b->span.lo, e->span.hi })));
+			form(x, base == e->a && e == x->top ? "1 << %s" : "(1 << %s)",
+			     between(x, e->b->span.lo, e->span.hi)));
 	if (e->op >= OP_BOR && e->op <= OP_BAND && !e->b->parens && e->b->kind == E_BINARY &&
 	    e->b->op >= OP_EQ && e->b->op <= OP_GE) /* rank & d == 0 */
-		replace_kin(
-			x, PRECEDENCE, (struct span){ e->span.lo, e->b->a->span.hi },
-			arena_printf(a, "(%s)",
-				     text_of(x, (struct span){ e->span.lo, e->b->a->span.hi })));
+		replace_kin(x, PRECEDENCE, (struct span){ e->span.lo, e->b->a->span.hi },
+			    form(x, "(%s)", between(x, e->span.lo, e->b->a->span.hi)));
 	if (is_sum(e) && is_mod(e->b) && !e->b->parens) /* a + 1 % N */
 		replace_kin(x, WRAP, e->span,
-			    arena_printf(a, "(%s) %s",
-					 text_of(x, (struct span){ e->span.lo, e->b->a->span.hi }),
-					 text_of(x, (struct span){ operator_span(x, e->b).lo,
-								   e->span.hi })));
+			    form(x, "(%s) %s", between(x, e->span.lo, e->b->a->span.hi),
+				 between(x, operator_span(x, e->b).lo, e->span.hi)));
 	if (is_sum(e) && !e->a->parens && e->a->kind == E_BINARY && e->a->op == OP_SUB)
 		replace_kin(x, WRAP, e->span, /* a - b + c */
-			    arena_printf(
-				    a, "%s(%s)",
-				    text_of(x, (struct span){ e->span.lo,
-							      e->a->b->span.lo - e->a->b->parens }),
-				    text_of(x, (struct span){ e->a->b->span.lo - e->a->b->parens,
-							      e->span.hi })));
+			    form(x, "%s(%s)",
+				 between(x, e->span.lo, e->a->b->span.lo - e->a->b->parens),
+				 between(x, e->a->b->span.lo - e->a->b->parens, e->span.hi)));
 	if (e->op == OP_DIV && (e->a->kind == E_RANK || e->a->kind == E_NAME))
 		put(x, ALONE, e->a, shifted(x, e->a, -1));
 	if (compares || (is_sum(e) && x->role != RANGE_END))
@@ -380,8 +382,8 @@ static void binary(struct edits *x, const struct expr *e)
 	if (is_sum(e) && !is_number(e->b) && (x->role == PEER || e->a->kind == E_RANK)) {
 		replace_kin(x, POWER, operator_span(x, e), "^");
 		replace(x, e->b->span, /* even ranks upwards, and odd ones downwards */
-			arena_printf(a, "(rank %% 2 == 0 ? %s : -%s)", text_of(x, e->b->span),
-				     text_of(x, e->b->span)));
+			form(x, "(rank %% 2 == 0 ? %s : -%s)", text_of(x, e->b->span),
+			     text_of(x, e->b->span)));
 	}
 	if (is_mod(e) && is_sum(e->a) && is_number(e->a->b) && e->a->b->value == 1)
 		replace_kin(x, e->a->op == OP_ADD ? DOWN : UP, e->span,
@@ -410,8 +412,7 @@ static void binary(struct edits *x, const struct expr *e)
 	swap(x, e, text_of(x, e->a->span));
 	swap(x, e, text_of(x, e->b->span));
 	if (e->op == OP_SUB)
-		swap(x, e,
-		     arena_printf(a, "%s - %s", text_of(x, e->b->span), text_of(x, e->a->span)));
+		swap(x, e, form(x, "%s - %s", text_of(x, e->b->span), text_of(x, e->a->span)));
 }
 
 /* Whether a loop's variable is the only name in an expression. */
@@ -444,10 +445,9 @@ static const char *number_name(const struct edits *x, uint32_t i)
 /* Another number for a name; twice it; another rank; the first rank of a part; a part of N. */
 static void other_name(struct edits *x, const struct expr *e)
 {
-	struct arena *a = &x->s->arena;
 
 	if (e->kind == E_NAME && x->stmt && x->stmt->kind == S_SWITCH)
-		swap(x, e, arena_printf(a, "N / %s", e->name.name));
+		swap(x, e, form(x, "N / %s", e->name.name));
 	for (uint32_t i = 0; i < x->nscope + 2; i++) {
 		const char *name = number_name(x, i);
 
@@ -455,15 +455,15 @@ static void other_name(struct edits *x, const struct expr *e)
 			continue;
 		swap(x, e, name);
 		if (e->kind == E_RANK && e == x->top && x->role != PEER)
-			swap(x, e, arena_printf(a, "rank / %s * %s", name, name));
+			swap(x, e, form(x, "rank / %s * %s", name, name));
 		if (e->kind == E_N)
-			swap(x, e, arena_printf(a, "N / %s", name));
+			swap(x, e, form(x, "N / %s", name));
 	}
 	for (uint32_t i = 0; e->kind == E_RANK && i < x->peers.n; i++)
 		if (word_in(x->peers.v[i], "rank"))
 			swap(x, e, x->peers.v[i]);
 	if (e->kind == E_NAME)
-		swap(x, e, arena_printf(a, "2 * %s", e->name.name));
+		swap(x, e, form(x, "2 * %s", e->name.name));
 }
 
 /* The schedule's parameter that is the contract's root, or NULL. */
@@ -498,10 +498,10 @@ static void missing_entry(struct edits *x, const struct expr *table)
 	}
 	if (lacks < 0 || lacks > table->nargs)
 		return;
-	replace(x, (struct span){ at, at }, arena_printf(&x->s->arena, ", %" PRId64, lacks));
+	replace(x, (struct span){ at, at }, form(x, ", %" PRId64, lacks));
 	for (const struct expr *e = table->args; e; e = e->next)
 		replace(x, (struct span){ e->span.lo, e->span.lo },
-			arena_printf(&x->s->arena, "%" PRId64 ", ", lacks));
+			form(x, "%" PRId64 ", ", lacks));
 }
 
 /* Two entries of a table the other way round, those next to each other first. */
@@ -516,11 +516,9 @@ static void swapped_entries(struct edits *x, const struct expr *table)
 			if (!f)
 				break;
 			x->outer = (struct span){ e->span.lo, f->span.hi };
-			replace_far(
-				x, SWAPPED, x->outer,
-				arena_printf(&x->s->arena, "%s%s%s", text_of(x, f->span),
-					     text_of(x, (struct span){ e->span.hi, f->span.lo }),
-					     text_of(x, e->span)));
+			replace_far(x, SWAPPED, x->outer,
+				    form(x, "%s%s%s", text_of(x, f->span),
+					 between(x, e->span.hi, f->span.lo), text_of(x, e->span)));
 		}
 	x->outer = table->span;
 }
@@ -528,19 +526,18 @@ static void swapped_entries(struct edits *x, const struct expr *table)
 /* The place of a number in a table, for the entry at a place. */
 static void place_in_table(struct edits *x, const struct expr *e)
 {
-	struct arena *a = &x->s->arena;
 	const struct stmt *s = x->stmt;
 	const char *table = e->name.name, *fn, *text;
 	enum role role = x->role;
 
 	if (!s || (s->kind != S_LET && s->kind != S_FN) || !text_is_here(x, s->span))
 		return;
-	fn = arena_printf(a, "fn place_in_%s(r, i) = %s[i] == r ? i : place_in_%s(r, i + 1)", table,
-			  table, table);
-	text = arena_printf(a, "place_in_%s(%s, 0)", table, text_of(x, e->a->span));
+	fn = form(x, "fn place_in_%s(r, i) = %s[i] == r ? i : place_in_%s(r, i + 1)", table, table,
+		  table);
+	text = form(x, "place_in_%s(%s, 0)", table, text_of(x, e->a->span));
 	edit(x, CHANGED, ALONE, (struct span){ s->span.lo, e->span.hi },
-	     arena_printf(a, "%s%s%s%s", fn, text_new_line(x, s->span.lo),
-			  text_of(x, (struct span){ s->span.lo, e->span.lo }), text),
+	     form(x, "%s%s%s%s", fn, text_new_line(x, s->span.lo),
+		  between(x, s->span.lo, e->span.lo), text),
 	     "`%s[i]` is the rank at place i; for the place of a rank, `%s` before line %u, and `%s` in "
 	     "place of `%s` there,",
 	     table, fn, line_of(x, s->span), text, text_of(x, e->span));
@@ -568,20 +565,19 @@ static void inside(struct edits *x, const struct expr *e, bool counted)
 	    (is_number(e) && (e->value > 0 || x->role == INDEX)))
 		other_name(x, e);
 	if (e->span.hi - e->span.lo < MOST_RENAMED && is_of_loop(e, &loop) && loop)
-		put(x, POWER, e, arena_printf(&x->s->arena, "1 << %s", loop->name));
+		put(x, POWER, e, form(x, "1 << %s", loop->name));
 	if (e->kind == E_CALL && (e->builtin == BUILTIN_ILOG2 || e->builtin == BUILTIN_CLOG2) &&
 	    text_is_here(x, e->span))
 		replace(x, (struct span){ e->span.lo, e->span.lo + 5 },
 			e->builtin == BUILTIN_ILOG2 ? "clog2" : "ilog2");
 	if (e->kind == E_ENTRY && !is_mod(e->a) && text_is_here(x, e->span))
 		replace_kin(x, WRAP, e->a->span,
-			    arena_printf(&x->s->arena,
-					 e->a->kind == E_NAME ? "%s %% N" : "(%s) %% N",
-					 text_of(x, e->a->span)));
+			    form(x, e->a->kind == E_NAME ? "%s %% N" : "(%s) %% N",
+				 text_of(x, e->a->span)));
 	if (e->kind == E_ENTRY && e->sym && symbol_is_table(e->sym))
 		place_in_table(x, e);
 	if (e->kind == E_UNARY && e->op == OP_COMPL && e->a->kind == E_NAME)
-		replace(x, e->a->span, arena_printf(&x->s->arena, "(%s - 1)", e->a->name.name));
+		replace(x, e->a->span, form(x, "(%s - 1)", e->a->name.name));
 	inside(x, e->a, e->kind == E_BINARY && e->op == OP_MUL && e->a->value == 2);
 	inside(x, e->b, e->kind == E_BINARY && (is_sum(e) || e->op == OP_BXOR));
 	inside(x, e->c, false);
@@ -592,7 +588,6 @@ static void inside(struct edits *x, const struct expr *e, bool counted)
 /* (e) % N and its neighbours; (e + R) % N */
 static void wrapped(struct edits *x, const struct expr *e)
 {
-	struct arena *a = &x->s->arena;
 	const char *text = text_of(x, is_mod(e) ? e->a->span : e->span);
 
 	if (x->role == PEER && x->in_group && is_sum(e))
@@ -603,16 +598,16 @@ static void wrapped(struct edits *x, const struct expr *e)
 		replace_kin(x, SHIFTED_ROOT, e->span,
 			    e->kind == E_INT && !e->value
 				    ? root_name(x)
-				    : arena_printf(a, "(%s + %s) %% N", text, root_name(x)));
+				    : form(x, "(%s + %s) %% N", text, root_name(x)));
 	if (is_mod(e) || e->kind == E_INT)
 		return;
 	if (e->kind == E_NAME)
-		replace(x, e->span, arena_printf(a, "%s %% N", text));
+		replace(x, e->span, form(x, "%s %% N", text));
 	else
-		replace_kin(x, WRAP, e->span, arena_printf(a, "(%s) %% N", text));
+		replace_kin(x, WRAP, e->span, form(x, "(%s) %% N", text));
 	if (x->role == INDEX) {
-		replace(x, e->span, arena_printf(a, "(%s) %% N", shifted(x, e, 1)));
-		replace(x, e->span, arena_printf(a, "(%s) %% N", shifted(x, e, -1)));
+		replace(x, e->span, form(x, "(%s) %% N", shifted(x, e, 1)));
+		replace(x, e->span, form(x, "(%s) %% N", shifted(x, e, -1)));
 	}
 }
 
@@ -624,7 +619,7 @@ static void in_part(struct edits *x, const struct expr *e)
 	for (uint32_t i = 0; i < x->nscope; i++)
 		if (x->scope[i]->kind != SYM_BUFFER)
 			replace(x, (struct span){ e->span.lo, e->span.lo },
-				arena_printf(&x->s->arena, "%s * %s + ", x->scope[i]->name, size));
+				form(x, "%s * %s + ", x->scope[i]->name, size));
 }
 
 /* A name or number alone is shown with what is around it. */
@@ -652,8 +647,7 @@ static void expression_in(struct edits *x, const struct expr *e, enum role role,
 		for (const struct decl *d = x->s->module->main->decls; d; d = d->next)
 			if (d->kind == D_LET && d->body->e->kind == E_TABLE)
 				replace_kin(x, TABLE, e->span,
-					    arena_printf(&x->s->arena, "%s[%s]", d->name.name,
-							 text_of(x, e->span)));
+					    form(x, "%s[%s]", d->name.name, text_of(x, e->span)));
 		in_part(x, e);
 	}
 	if (role == PEER && e->kind == E_NAME)
@@ -663,8 +657,7 @@ static void expression_in(struct edits *x, const struct expr *e, enum role role,
 	for (const struct binding *p = role == PEER && e->kind == E_NAME ? x->schedule->params
 									 : NULL;
 	     p; p = p->next)
-		replace(x, e->span,
-			arena_printf(&x->s->arena, "%s * %s", text_of(x, e->span), p->name.name));
+		replace(x, e->span, form(x, "%s * %s", text_of(x, e->span), p->name.name));
 }
 
 static void expression(struct edits *x, const struct expr *e, enum role role)
@@ -690,7 +683,7 @@ static void other_names(struct edits *x, struct span span)
 /* The same chunks of another buffer, or all of it, or the rank's. */
 static void other_buffer(struct edits *x, const struct ref *r)
 {
-	const char *tail = text_of(x, (struct span){ r->name.span.hi, r->span.hi });
+	const char *tail = between(x, r->name.span.hi, r->span.hi);
 	const char *forms[] = { tail, *tail ? "" : "[rank]" };
 
 	for (uint32_t i = x->nscope; i-- > 0;)
@@ -699,14 +692,12 @@ static void other_buffer(struct edits *x, const struct ref *r)
 
 			if (x->scope[i] == r->sym)
 				continue;
-			replace_far(x, SWAPPED, r->span,
-				    arena_printf(&x->s->arena, "%s%s", name, forms[k]));
+			replace_far(x, SWAPPED, r->span, form(x, "%s%s", name, forms[k]));
 		}
 }
 
 static void chunks(struct edits *x, const struct ref *r)
 {
-	struct arena *a = &x->s->arena;
 	const char *lo, *hi, *name = r ? r->name.name : "";
 
 	if (!r)
@@ -723,13 +714,13 @@ static void chunks(struct edits *x, const struct ref *r)
 		replace_far(x, SWAPPED, r->span, x->chunks.v[i]);
 	}
 	if (r->kind == REF_ALL) {
-		replace_kin(x, BLOCK, r->span, arena_printf(a, "%s[rank]", name));
+		replace_kin(x, BLOCK, r->span, form(x, "%s[rank]", name));
 		if (x->peer)
-			replace_kin(x, BLOCK, r->span, arena_printf(a, "%s[%s]", name, x->peer));
+			replace_kin(x, BLOCK, r->span, form(x, "%s[%s]", name, x->peer));
 		for (uint32_t i = 0; i < x->nscope; i++)
 			if (x->scope[i]->kind == SYM_LOOP)
 				replace_kin(x, BLOCK, r->span,
-					    arena_printf(a, "%s[%s]", name, x->scope[i]->name));
+					    form(x, "%s[%s]", name, x->scope[i]->name));
 		return;
 	}
 	lo = text_of(x, r->lo->span);
@@ -739,25 +730,22 @@ static void chunks(struct edits *x, const struct ref *r)
 		hi = text_of(x, r->hi->span);
 		if (is_number(r->lo) && !r->lo->value && !is_loose(r->hi)) /* the other half */
 			replace(x, (struct span){ r->lo->span.lo, r->hi->span.hi },
-				arena_printf(a, "%s..2 * %s", hi, hi));
+				form(x, "%s..2 * %s", hi, hi));
 		if (!strcmp(lo, hi))
-			replace(x, r->hi->span, arena_printf(a, "2 * %s", hi));
+			replace(x, r->hi->span, form(x, "2 * %s", hi));
 		replace_kin(x, LEAST, r->hi->span,
-			    is_number(r->lo) && !r->lo->value
-				    ? arena_printf(a, "min(%s, N - %s)", hi, hi)
-				    : arena_printf(a, "min(%s, N)", hi));
+			    is_number(r->lo) && !r->lo->value ? form(x, "min(%s, N - %s)", hi, hi)
+							      : form(x, "min(%s, N)", hi));
 	}
 	if (r->block) {
-		replace_kin(x, BLOCK, r->span,
-			    arena_printf(a, "%s[%s]", name, text_of(x, r->block->span)));
-		replace(x, r->span, arena_printf(a, "%s[%s]", name, lo));
+		replace_kin(x, BLOCK, r->span, form(x, "%s[%s]", name, text_of(x, r->block->span)));
+		replace(x, r->span, form(x, "%s[%s]", name, lo));
 	}
 	if (!r->block && r->kind == REF_ONE && r->sym->buffer && r->sym->buffer->blocks)
 		for (int i = 0; i < 2; i++)
-			replace(x, r->span, arena_printf(a, "%s[%s][%d]", name, lo, i));
+			replace(x, r->span, form(x, "%s[%s][%d]", name, lo, i));
 	if (r->block && r->kind == REF_ONE)
-		replace(x, r->span,
-			arena_printf(a, "%s[%s][%s]", name, lo, text_of(x, r->block->span)));
+		replace(x, r->span, form(x, "%s[%s][%s]", name, lo, text_of(x, r->block->span)));
 	replace_as(x, r->kind == REF_RANGE ? SWAPPED : CHANGED, r->block ? ALONE : BLOCK, r->span,
 		   name);
 }
@@ -797,7 +785,6 @@ static const struct stmt *last_of(const struct stmt *s)
 /* A condition for the statement: in the `if` around it, or in a new one. */
 static void guarded(struct edits *x, const struct stmt *s, const char *condition)
 {
-	struct arena *a = &x->s->arena;
 	const struct expr *old = x->up ? x->up->e : NULL;
 	bool both = old && text_is_here(x, old->span);
 
@@ -806,90 +793,33 @@ static void guarded(struct edits *x, const struct stmt *s, const char *condition
 		x->role = OTHER;
 		replace_kin(x, GUARD, old->span, condition);
 		replace_as(x, GUARDED, GUARD, old->span,
-			   arena_printf(a,
-					old->kind == E_COND || old->op == OP_OR ? "(%s) && %s"
-										: "%s && %s",
-					text_of(x, old->span), condition));
+			   form(x,
+				old->kind == E_COND || old->op == OP_OR ? "(%s) && %s" : "%s && %s",
+				text_of(x, old->span), condition));
 	}
 	if (both && x->up->body == s && !s->next)
 		return;
-	edit(x, GUARDED, GUARD, s->span,
-	     arena_printf(a, "if %s { %s }", condition, text_of(x, s->span)),
+	edit(x, GUARDED, GUARD, s->span, form(x, "if %s { %s }", condition, text_of(x, s->span)),
 	     "`if %s { ... }` around `%s` in line %u", condition, shown(x, s->span),
 	     line_of(x, s->span));
 }
 
+/* Conditions of the text, and that a number counted from the root is one of a rank. */
 static void guards(struct edits *x, const struct stmt *s)
 {
-	struct arena *a = &x->s->arena;
-	const char *root = root_name(x);
+	const struct expr *sum = x->peer && is_mod(s->e) && is_sum(s->e->a) ? s->e->a : NULL;
+	bool from_root = sum && root_name(x) && !strcmp(text_of(x, sum->b->span), root_name(x));
 
-	guarded(x, s, "rank < N - 1");
-	guarded(x, s, "rank > 0");
-	guarded(x, s, arena_printf(a, "rank != %s", root ? root : "0"));
-	guarded(x, s, arena_printf(a, "rank == %s", root ? root : "0"));
-	if (x->peer && is_mod(s->e) && is_sum(s->e->a)) { /* a number counted from the root */
-		const struct expr *sum = s->e->a;
-		bool from_root = root && !strcmp(text_of(x, sum->b->span), root);
-
-		guarded(x, s,
-			arena_printf(a, "%s < N",
-				     text_of(x, from_root ? sum->a->span : sum->span)));
-	}
-	if (x->peer) {
-		guarded(x, s, arena_printf(a, "%s != rank", x->peer));
-		guarded(x, s, arena_printf(a, "%s < N", x->peer));
-		guarded(x, s, arena_printf(a, "%s >= 0", x->peer));
-		guarded(x, s, arena_printf(a, "%s != %s", x->peer, root ? root : "0"));
-	} else if (s->x->kind == REF_ONE && text_is_here(x, s->x->lo->span)) {
-		guarded(x, s, arena_printf(a, "%s != rank", text_of(x, s->x->lo->span)));
-	}
+	if (sum)
+		guarded(x, s, form(x, "%s < N", text_of(x, from_root ? sum->a->span : sum->span)));
 	for (uint32_t i = 0; i < x->conditions.n; i++)
 		guarded(x, s, x->conditions.v[i]);
-}
-
-/* send a[p] to p, where p may be the rank: then it copies, into a result. */
-static void copied_alone(struct edits *x, const struct stmt *s)
-{
-	struct arena *a = &x->s->arena;
-
-	if (s->kind != S_SEND || x->code != 306 || !text_is_here(x, s->span))
-		return;
-	for (const struct buffer_def *b = x->schedule->buffers; b; b = b->next)
-		for (int whole = 1; whole >= 0 && b->dir == DIR_OUT; whole--) {
-			const char *text =
-				arena_printf(a, whole ? "copy %s into %s" : "copy %s into %s[rank]",
-					     text_of(x, s->x->span), b->name.name);
-
-			edit(x, GUARDED, ALONE, s->span,
-			     arena_printf(a, "if %s == rank { %s } else { %s }", x->peer, text,
-					  text_of(x, s->span)),
-			     "`if %s == rank { %s } else { ... }` around `%s` in line %u", x->peer,
-			     text, shown(x, s->span), line_of(x, s->span));
-		}
-}
-
-/* send a[p] to p  recv b[q] from q, where p and q may be the rank: then it copies. */
-static void copied(struct edits *x, const struct stmt *s)
-{
-	const struct stmt *t = s->next;
-	struct span both = { s->span.lo, t ? t->span.hi : 0 };
-
-	copied_alone(x, s);
-	if (s->kind != S_SEND || !t || t->kind != S_RECV || !text_is_here(x, both))
-		return;
-	edit(x, GUARDED, ALONE, both,
-	     arena_printf(&x->s->arena, "if %s == rank { copy %s into %s } else { %s }", x->peer,
-			  text_of(x, s->x->span), text_of(x, t->x->span), text_of(x, both)),
-	     "`if %s == rank { copy %s into %s } else { ... }` around %s", x->peer,
-	     text_of(x, s->x->span), text_of(x, t->x->span), text_lines(x->s, both, true));
 }
 
 /* The statement behind one of the next ones, or a step around both, which needs no slots. */
 static void move_down(struct edits *x, const struct stmt *s)
 {
 	enum { FAR = 4 };
-	struct arena *a = &x->s->arena;
 	const struct stmt *to = s->next;
 	bool in_circle = x->code == 304 && x->in_one_place;
 
@@ -902,113 +832,27 @@ static void move_down(struct edits *x, const struct stmt *s)
 		if (!text_is_here(x, all) || all.hi - all.lo >= MOST_MOVED)
 			continue;
 		edit(x, in_circle ? CHANGED : GUARDED, ORDER, all,
-		     arena_printf(a, "step { %s }", text_of(x, all)),
-		     "one `step { ... }` around %s", text_lines(x->s, all, true));
+		     form(x, "step { %s }", text_of(x, all)), "one `step { ... }` around %s",
+		     text_lines(x->s, all, true));
 		edit(x, in_circle ? GUARDED : CHANGED, ORDER, all,
-		     arena_printf(a, "%s%s%s", text_of(x, rest), text_of(x, between),
-				  text_of(x, s->span)),
+		     form(x, "%s%s%s", text_of(x, rest), text_of(x, between), text_of(x, s->span)),
 		     "`%s` in line %u behind `%s`", shown(x, s->span), line_of(x, s->span),
 		     shown(x, to->span));
-	}
-}
-
-static void copy_back(struct edits *x, const struct stmt *s)
-{
-	x->outer = s->span;
-	replace(x, s->span,
-		arena_printf(&x->s->arena, "%s %s into %s", s->kind == S_COPY ? "copy" : "reduce",
-			     text_of(x, s->y->span), text_of(x, s->x->span)));
-	replace(x, s->span,
-		arena_printf(&x->s->arena, "%s %s into %s", s->kind == S_COPY ? "reduce" : "copy",
-			     text_of(x, s->x->span), text_of(x, s->y->span)));
-}
-
-/* The other operation with a message, and the other direction. */
-static void other_message(struct edits *x, const struct stmt *s)
-{
-	static const char *const word[] = { "send", "recv", "reduce" };
-	struct arena *a = &x->s->arena;
-	const struct expr *value = s->e->kind == E_NAME && s->e->sym ? s->e->sym->value : NULL;
-	const char *back = value ? mirrored(x, value) : NULL;
-	struct span first = { s->span.lo, s->span.lo + (uint32_t)strlen(word[s->kind]) };
-
-	x->outer = s->span;
-	x->role = OTHER;
-	if (back)
-		replace(x, s->span, renamed(x, text_of(x, s->span), s->e->name.name, back));
-	if (s->kind != S_SEND)
-		replace_kin(x, KEYWORD, first, word[s->kind == S_RECV ? 2 : 1]);
-	for (int kind = 0; kind < 3; kind++)
-		if ((kind == 0) != (s->kind == S_SEND))
-			replace_kin(x, TURN, s->span,
-				    arena_printf(a, "%s %s %s %s", word[kind],
-						 text_of(x, s->x->span), kind ? "from" : "to",
-						 x->peer));
-}
-
-/* for i in a..b as for i in b - 1..a - 1 by -1, and vice versa; from 0 instead of 1. */
-static void loop(struct edits *x, const struct stmt *s)
-{
-	struct arena *a = &x->s->arena;
-	const struct expr *by = s->e3;
-	const struct stmt *last = last_of(s->body);
-	struct span range = { s->e->span.lo, by ? by->span.hi : s->e2->span.hi };
-	bool down = by && by->kind == E_UNARY && by->op == OP_NEG && by->a->kind == E_INT &&
-		    by->a->value == 1;
-	const char *root = root_name(x) ? root_name(x) : "rank";
-
-	if (!text_is_here(x, range) || (by && !down))
-		return;
-	x->outer = range;
-	x->role = OTHER;
-	if (down) {
-		replace(x, s->e2->span, shifted(x, s->e2, -1));
-		replace(x, range, /* written as for upwards */
-			arena_printf(a, "%s..%s by -1", shifted(x, s->e, -1),
-				     shifted(x, s->e2, -1)));
-		replace(x, range,
-			arena_printf(a, "%s..%s", shifted(x, s->e2, 1), shifted(x, s->e, 1)));
-	} else if (s->e2->kind == E_INT && !s->e2->value)
-		replace(x, range, arena_printf(a, "%s..-1 by -1", text_of(x, s->e->span)));
-	else
-		replace(x, range,
-			arena_printf(a, "%s..%s by -1", shifted(x, s->e2, -1),
-				     shifted(x, s->e, -1)));
-	for (int i = -1; i <= 1 && is_number(s->e) && is_number(s->e2); i += 2)
-		replace(x, range,
-			arena_printf(a, "%s..%s", shifted(x, s->e, i), shifted(x, s->e2, i)));
-	if (down || !is_number(s->e) || s->e->value < 0 || s->e->value > 1 || !last)
-		return;
-	for (int i = root_name(x) ? 0 : 1; i < 2; i++, root = "rank") {
-		edit(x, s->e->value ? GUARDED : ADDED, ALONE,
-		     (struct span){ range.lo, last->span.hi },
-		     arena_printf(a, "0..%s { if %s != %s { %s }", text_of(x, s->e2->span),
-				  s->name.name, root,
-				  text_of(x, (struct span){ s->body->span.lo, last->span.hi })),
-		     "`for %s in 0..%s { if %s != %s { ... } }` in place of `for %s in %s { ... }` in "
-		     "line %u",
-		     s->name.name, text_of(x, s->e2->span), s->name.name, root, s->name.name,
-		     shown(x, range), line_of(x, s->span));
 	}
 }
 
 /* par { { A } { B } } as A B; par for as for. */
 static void one_by_one(struct edits *x, const struct stmt *s)
 {
-	struct arena *a = &x->s->arena;
 	const char *text = "";
 
 	if (s->kind == S_PAR_FOR)
-		text = arena_printf(
-			a, "for%s",
-			text_of(x, (struct span){ s->span.lo + (uint32_t)strlen("par for"),
-						  s->span.hi }));
+		text = form(x, "for%s",
+			    between(x, s->span.lo + (uint32_t)strlen("par for"), s->span.hi));
 	for (const struct stmt *b = s->kind == S_PAR ? s->body : NULL; b; b = b->next)
 		if (b->body)
-			text = arena_printf(a, "%s%s%s", text,
-					    *text ? text_new_line(x, s->span.lo) : "",
-					    text_of(x, (struct span){ b->body->span.lo,
-								      last_of(b->body)->span.hi }));
+			text = form(x, "%s%s%s", text, *text ? text_new_line(x, s->span.lo) : "",
+				    between(x, b->body->span.lo, last_of(b->body)->span.hi));
 	edit(x, GUARDED, ALONE, s->span, text, "leaving out `par` in line %u", line_of(x, s->span));
 }
 
@@ -1030,24 +874,9 @@ static void without_else(struct edits *x, const struct stmt *s)
 		     "", "leaving out `else` in line %u", line_of(x, s->orelse->span));
 }
 
-/* if E { ... } or step { ... } as its block alone. */
-static void unwrapped(struct edits *x, const struct stmt *s)
-{
-	const struct stmt *last = last_of(s->body);
-
-	if (!last || s->span.hi - s->span.lo >= MOST_MOVED ||
-	    (s->e && !text_is_here(x, s->e->span)))
-		return;
-	edit(x, s->e ? GUARDED : ADDED, ALONE, s->span,
-	     text_of(x, (struct span){ s->body->span.lo, last->span.hi }),
-	     "leaving out `%s%s` in line %u", s->e ? "if " : "step",
-	     s->e ? text_of(x, s->e->span) : "", line_of(x, s->span));
-}
-
 /* A step as two, in one of its places; around a loop's body, in place of around the loop. */
 static void other_steps(struct edits *x, const struct stmt *s)
 {
-	struct arena *a = &x->s->arena;
 	const struct stmt *loop = s->body, *last = last_of(loop ? loop->body : NULL);
 	const char *line = text_new_line(x, s->span.lo);
 	struct span body = { loop ? loop->span.lo : 0, loop ? last_of(loop)->span.hi : 0 };
@@ -1056,17 +885,15 @@ static void other_steps(struct edits *x, const struct stmt *s)
 		return;
 	if (loop->kind == S_FOR && !loop->next && last && last != loop->body)
 		edit(x, GUARDED, ALONE, s->span,
-		     arena_printf(a, "%sstep { %s }%s",
-				  text_of(x, (struct span){ body.lo, loop->body->span.lo }),
-				  text_of(x, (struct span){ loop->body->span.lo, last->span.hi }),
-				  text_of(x, (struct span){ last->span.hi, body.hi })),
+		     form(x, "%sstep { %s }%s", between(x, body.lo, loop->body->span.lo),
+			  between(x, loop->body->span.lo, last->span.hi),
+			  between(x, last->span.hi, body.hi)),
 		     "the step of line %u inside the loop in line %u: one step for each trip",
 		     line_of(x, s->span), line_of(x, loop->span));
 	for (const struct stmt *t = loop->next; t && t->next; t = t->next)
 		edit(x, GUARDED, ALONE, s->span,
-		     arena_printf(a, "step { %s }%sstep { %s }",
-				  text_of(x, (struct span){ body.lo, t->span.hi }), line,
-				  text_of(x, (struct span){ t->next->span.lo, body.hi })),
+		     form(x, "step { %s }%sstep { %s }", between(x, body.lo, t->span.hi), line,
+			  between(x, t->next->span.lo, body.hi)),
 		     "two steps in place of the one in line %u, the second from `%s` on,",
 		     line_of(x, s->span), shown(x, t->next->span));
 }
@@ -1088,7 +915,6 @@ static const struct stmt *first_message(const struct stmt *s, const struct stmt 
 static void missing_else(struct edits *x, const struct stmt *s)
 {
 	static const char *const words[] = { "send", "recv", "reduce" };
-	struct arena *a = &x->s->arena;
 	const struct expr *is = s->e;
 	const struct stmt *op, *loop = NULL;
 	const char *peer, *peers[3];
@@ -1112,13 +938,12 @@ static void missing_else(struct edits *x, const struct stmt *s)
 		if (!peers[i % 3] || (other && other->kind != SYM_BUFFER))
 			continue;
 		for (int kind = from; kind < to; kind++) {
-			const char *text =
-				arena_printf(a, "%s %s %s %s", words[kind],
-					     other ? other->name : text_of(x, op->x->span),
-					     kind ? "from" : "to", peers[i % 3]);
+			const char *text = form(x, "%s %s %s %s", words[kind],
+						other ? other->name : text_of(x, op->x->span),
+						kind ? "from" : "to", peers[i % 3]);
 			edit(x, ADDED, ALONE, (struct span){ s->span.hi, s->span.hi },
-			     arena_printf(a, " else { %s }", text), "`else { %s }` behind line %u",
-			     text, line);
+			     form(x, " else { %s }", text), "`else { %s }` behind line %u", text,
+			     line);
 		}
 	}
 }
@@ -1202,8 +1027,7 @@ static const char *chunks_of(struct edits *x, const struct ref *r)
 	if (r->kind == REF_ALL && count && text_is_here(x, count->span) && !r->sym->buffer->blocks)
 		return text_of(x, count->span);
 	return r->kind == REF_RANGE && text_is_here(x, r->span)
-		       ? arena_printf(&x->s->arena, "%s - %s", text_of(x, r->hi->span),
-				      text_of(x, r->lo->span))
+		       ? form(x, "%s - %s", text_of(x, r->hi->span), text_of(x, r->lo->span))
 		       : "";
 }
 
@@ -1214,9 +1038,8 @@ static void behind_step(struct edits *x, const struct stmt *s)
 
 	if (last != s->body && (last->kind == S_COPY || last->kind == S_REDUCE_INTO))
 		edit(x, CHANGED, ALONE, (struct span){ last->span.lo, s->span.hi },
-		     arena_printf(&x->s->arena, "%s%s%s",
-				  text_of(x, (struct span){ last->span.hi, s->span.hi }),
-				  text_new_line(x, s->span.lo), text_of(x, last->span)),
+		     form(x, "%s%s%s", between(x, last->span.hi, s->span.hi),
+			  text_new_line(x, s->span.lo), text_of(x, last->span)),
 		     "`%s` in line %u behind its step", shown(x, last->span),
 		     line_of(x, last->span));
 }
@@ -1225,7 +1048,6 @@ static void behind_step(struct edits *x, const struct stmt *s)
 static void divided(struct edits *x, const struct stmt *s)
 {
 	static const char *const word[] = { "recv", "reduce" };
-	struct arena *a = &x->s->arena;
 	struct halves sends = { 0 }, rest = { 0 };
 	bool step = s->kind == S_STEP;
 	struct span body = { s->body ? s->body->span.lo : 0,
@@ -1242,21 +1064,21 @@ static void divided(struct edits *x, const struct stmt *s)
 		behind_step(x, s);
 	first = without(x, body, &sends);
 	then = without(x, body, &rest);
-	text = arena_printf(a, "%s%s%s", then, line, first);
-	first = arena_printf(
-		a, step && sends.kept == 1 && s->body->kind == S_SEND ? "%s%s" : "step { %s }%s",
-		first, line);
+	text = form(x, "%s%s%s", then, line, first);
+	first = form(x,
+		     step && sends.kept == 1 && s->body->kind == S_SEND ? "%s%s" : "step { %s }%s",
+		     first, line);
 	if (!step) {
 		edit(x, GUARDED, ALONE, s->span, text,
 		     "the loop in line %u as two, the first without its sends,",
 		     line_of(x, s->span));
-		edit(x, DIVIDED, ALONE, s->span, arena_printf(a, "%s%s", first, then),
+		edit(x, DIVIDED, ALONE, s->span, form(x, "%s%s", first, then),
 		     "taking the sends of the loop in line %u into a step before it",
 		     line_of(x, s->span));
 		return;
 	}
 	if (rest.kept > 1) {
-		edit(x, GUARDED, ALONE, s->span, arena_printf(a, "%s%s", first, then),
+		edit(x, GUARDED, ALONE, s->span, form(x, "%s%s", first, then),
 		     "taking the receives out of the step in line %u, to behind it,",
 		     line_of(x, s->span));
 		return;
@@ -1264,25 +1086,23 @@ static void divided(struct edits *x, const struct stmt *s)
 	if (rest.op->kind == S_REDUCE_FROM && *chunks_of(x, rest.op->x)) {
 		struct span to = { rest.op->x->span.hi, rest.op->span.hi };
 		struct span op = rest.op->span;
-		const struct edit e = { .span = op,
-					.text = arena_printf(a, "recv got%s", text_of(x, to)) };
+		const struct edit e = { .span = op, .text = form(x, "recv got%s", text_of(x, to)) };
 		const struct edit *v[] = { &e };
 
 		edit(x, GUARDED, ALONE, s->span,
-		     arena_printf(a, "scratch got[%s]%s%s%sreduce got into %s",
-				  chunks_of(x, rest.op->x), line, text_edited(x, v, 1, s->span),
-				  line, text_of(x, rest.op->x->span)),
+		     form(x, "scratch got[%s]%s%s%sreduce got into %s", chunks_of(x, rest.op->x),
+			  line, text_edited(x, v, 1, s->span), line, text_of(x, rest.op->x->span)),
 		     "a scratch, as `scratch got[%s]` before the step in line %u, `%s` in it and "
 		     "`reduce got into %s` behind it,",
 		     chunks_of(x, rest.op->x), line_of(x, s->span), e.text,
 		     text_of(x, rest.op->x->span));
 	}
-	edit(x, GUARDED, ALONE, s->span, arena_printf(a, "%s%s", first, then),
+	edit(x, GUARDED, ALONE, s->span, form(x, "%s%s", first, then),
 	     "`%s` in line %u behind its step", shown(x, rest.op->span), line_of(x, rest.op->span));
 	for (int i = 0; i < 2 && is_message(rest.op); i++)
 		if ((rest.op->kind == S_RECV) == (i == 0))
 			edit(x, CHANGED, ALONE, s->span,
-			     arena_printf(a, "%s%s", first, renamed(x, then, word[i], word[1 - i])),
+			     form(x, "%s%s", first, renamed(x, then, word[i], word[1 - i])),
 			     "`%s`, behind its step, in place of `%s` in line %u",
 			     renamed(x, shown(x, rest.op->span), word[i], word[1 - i]),
 			     shown(x, rest.op->span), line_of(x, rest.op->span));
@@ -1291,7 +1111,6 @@ static void divided(struct edits *x, const struct stmt *s)
 /* A scratch in the block of the statement that uses it: one for each iteration or path. */
 static void own_scratch(struct edits *x, const struct stmt *s)
 {
-	struct arena *a = &x->s->arena;
 
 	for (const struct stmt *t = s->next; t; t = t->next) {
 		uint32_t at = s->next->span.lo;
@@ -1303,14 +1122,12 @@ static void own_scratch(struct edits *x, const struct stmt *s)
 		     b = b->kind == S_BLOCK ? b->next : NULL) {
 			if (!b->body)
 				return;
-			text = arena_printf(a, "%s%s%s%s", text,
-					    text_of(x, (struct span){ at, b->body->span.lo }),
-					    text_of(x, s->span),
-					    text_new_line(x, b->body->span.lo));
+			text = form(x, "%s%s%s%s", text, between(x, at, b->body->span.lo),
+				    text_of(x, s->span), text_new_line(x, b->body->span.lo));
 			at = b->body->span.lo;
 		}
 		edit(x, CHANGED, ALONE, (struct span){ s->span.lo, t->span.hi },
-		     arena_printf(a, "%s%s", text, text_of(x, (struct span){ at, t->span.hi })),
+		     form(x, "%s%s", text, between(x, at, t->span.hi)),
 		     "`%s` of line %u inside the par in line %u", shown(x, s->span),
 		     line_of(x, s->span), line_of(x, t->span));
 	}
@@ -1329,7 +1146,6 @@ struct chunk_uses {
 static void chunk_for_each(struct edits *x, struct chunk_uses *u, const struct stmt *s,
 			   const struct symbol *t, const struct stmt *loop)
 {
-	struct arena *a = &x->s->arena;
 
 	for (; s; s = s->next) {
 		const struct ref *refs[] = { s->x, s->y };
@@ -1345,17 +1161,15 @@ static void chunk_for_each(struct edits *x, struct chunk_uses *u, const struct s
 			if (u->many)
 				return;
 			e->span = r->span;
-			e->text = arena_printf(a, "%s[%s]", t->name,
-					       (loop ? loop : u->loop)->name.name);
+			e->text = form(x, "%s[%s]", t->name, (loop ? loop : u->loop)->name.name);
 			u->at[u->n++] = e;
 			if (loop)
 				continue;
-			e->text = arena_printf(a, "for %s in %s { %s }", u->loop->name.name,
-					       text_of(x, (struct span){ u->loop->e->span.lo,
-									 u->loop->e2->span.hi }),
-					       renamed(x, text_of(x, s->span), t->name, e->text));
+			e->text = form(x, "for %s in %s { %s }", u->loop->name.name,
+				       between(x, u->loop->e->span.lo, u->loop->e2->span.hi),
+				       renamed(x, text_of(x, s->span), t->name, e->text));
 			e->span = s->span;
-			u->outside = arena_printf(a, "%s, `%s`", u->outside, e->text);
+			u->outside = form(x, "%s, `%s`", u->outside, e->text);
 			break;
 		}
 		chunk_for_each(x, u, s->body, t, s->kind == S_FOR ? s : loop);
@@ -1366,7 +1180,6 @@ static void chunk_for_each(struct edits *x, struct chunk_uses *u, const struct s
 /* A scratch of one chunk as one of a chunk for each peer. */
 static void scratch_for_each(struct edits *x, const struct stmt *s)
 {
-	struct arena *a = &x->s->arena;
 	const struct stmt *last = last_of(s);
 	struct chunk_uses u = { .outside = "" };
 	const char *count;
@@ -1378,8 +1191,8 @@ static void scratch_for_each(struct edits *x, const struct stmt *s)
 		return;
 	count = text_of(x, u.loop->e2->span);
 	edit(x, CHANGED, ALONE, (struct span){ s->span.lo, last->span.hi },
-	     arena_printf(a, "scratch %s[%s]%s", s->name.name, count,
-			  text_edited(x, u.at, u.n, (struct span){ s->span.hi, last->span.hi })),
+	     form(x, "scratch %s[%s]%s", s->name.name, count,
+		  text_edited(x, u.at, u.n, (struct span){ s->span.hi, last->span.hi })),
 	     "a chunk of the scratch for each message, as `scratch %s[%s]` in line %u and `%s[%s]` in "
 	     "place of `%s` from there on%s,",
 	     s->name.name, count, line_of(x, s->span), s->name.name, u.loop->name.name,
@@ -1389,52 +1202,32 @@ static void scratch_for_each(struct edits *x, const struct stmt *s)
 /* The statement once more, for the next number: `2 * rank + 2` behind `2 * rank + 1`. */
 static void again(struct edits *x, const struct stmt *s)
 {
-	struct arena *a = &x->s->arena;
 	const char *text = text_of(x, s->span), *out = "", *at;
 
 	while ((at = strstr(text, "+ 1")) && !word_length(at + 3)) {
-		out = arena_printf(a, "%s%.*s+ 2", out, (int)(at - text), text);
+		out = form(x, "%s%.*s+ 2", out, (int)(at - text), text);
 		text = at + 3;
 	}
 	if (!*out || s->span.hi - s->span.lo > MOST_RENAMED)
 		return;
-	out = arena_printf(a, "%s%s", out, text);
+	out = form(x, "%s%s", out, text);
 	edit(x, ADDED, ALONE, (struct span){ s->span.hi, s->span.hi },
-	     arena_printf(a, "%s%s", text_new_line(x, s->span.lo), out), "`%s` behind line %u",
+	     form(x, "%s%s", text_new_line(x, s->span.lo), out), "`%s` behind line %u",
 	     text_clipped(x, out), line_of(x, s->span));
-}
-
-/* group(first, stride, count); group(node, G, 1) for group(node * G, G, 1) */
-static void group(struct edits *x, const struct stmt *s)
-{
-	if (!s->e2 || !text_is_here(x, s->e->span) || !text_is_here(x, s->e3->span))
-		return;
-	x->outer = (struct span){ s->e2->span.lo, s->e3->span.hi };
-	replace(x, x->outer,
-		arena_printf(&x->s->arena, "%s, %s", text_of(x, s->e3->span),
-			     text_of(x, s->e2->span)));
-	if (s->e->kind != E_NAME && s->e->kind != E_BINARY)
-		return;
-	x->role = OTHER;
-	x->outer = s->e->span;
-	replace_kin(x, TIMES, s->e->span,
-		    arena_printf(&x->s->arena, s->e2->kind == E_BINARY ? "%s * (%s)" : "%s * %s",
-				 text_of(x, s->e->span), text_of(x, s->e2->span)));
 }
 
 /* A number that is named: the rank counted from the root, the part of N that is left, the next after
  * the number before. */
 static void value(struct edits *x, const struct expr *e, const struct stmt *before)
 {
-	struct arena *a = &x->s->arena;
 	const char *text = text_of(x, e->span);
 
 	x->outer = e->span;
 	x->role = OTHER;
 	if (e->kind == E_RANK && root_name(x))
-		replace(x, e->span, arena_printf(a, "(rank - %s) %% N", root_name(x)));
+		replace(x, e->span, form(x, "(rank - %s) %% N", root_name(x)));
 	if (e->kind == E_NAME)
-		replace_kin(x, LEAST, e->span, arena_printf(a, "min(%s, N - %s)", text, text));
+		replace_kin(x, LEAST, e->span, form(x, "min(%s, N - %s)", text, text));
 	if (before && before->kind == S_LET && text_is_here(x, before->e->span))
 		replace(x, e->span, shifted(x, before->e, 1));
 }
@@ -1454,15 +1247,15 @@ static void move_in(struct edits *x, const struct stmt *s)
 	if (op == t) {
 		all = (struct span){ last->span.hi, t->span.hi };
 		gap = (struct span){ last->span.hi, s->span.hi };
-		text = arena_printf(a, "%s%s%s", text_new_line(x, last->span.lo),
-				    text_of(x, t->span), text_of(x, gap));
+		text = form(x, "%s%s%s", text_new_line(x, last->span.lo), text_of(x, t->span),
+			    text_of(x, gap));
 	} else {
 		all = (struct span){ s->span.lo, block->body->span.lo };
 		gap = (struct span){ t->span.lo, block->body->span.lo };
-		text = arena_printf(a, "%s%s%s", text_of(x, gap), text_of(x, s->span),
-				    text_new_line(x, block->body->span.lo));
+		text = form(x, "%s%s%s", text_of(x, gap), text_of(x, s->span),
+			    text_new_line(x, block->body->span.lo));
 	}
-	head = text_of(x, (struct span){ block->span.lo, block->body->span.lo });
+	head = between(x, block->span.lo, block->body->span.lo);
 	head = arena_strndup(a, head, strcspn(head, "{"));
 	edit(x, CHANGED, ALONE, all, text, "`%s` of line %u inside `%s{ ... }` of line %u",
 	     shown(x, op->span), line_of(x, op->span), text_clipped(x, head),
@@ -1472,19 +1265,18 @@ static void move_in(struct edits *x, const struct stmt *s)
 void text_merge_loops(struct edits *x, const struct stmt *s)
 {
 	const struct stmt *t = s->next, *last = last_of(s->body);
-	struct arena *a = &x->s->arena;
 	const char *body;
 
 	if (s->kind != S_FOR || !t || t->kind != S_FOR || !last || !t->body ||
 	    !text_is_here(x, (struct span){ s->span.lo, t->span.hi }) ||
-	    strcmp(text_of(x, (struct span){ s->e->span.lo, s->body->span.lo }),
-		   text_of(x, (struct span){ t->e->span.lo, t->body->span.lo })) != 0)
+	    strcmp(between(x, s->e->span.lo, s->body->span.lo),
+		   between(x, t->e->span.lo, t->body->span.lo)) != 0)
 		return;
-	body = text_of(x, (struct span){ t->body->span.lo, last_of(t->body)->span.hi });
+	body = between(x, t->body->span.lo, last_of(t->body)->span.hi);
 	edit(x, CHANGED, ALONE, (struct span){ last->span.hi, t->span.hi },
-	     arena_printf(a, "%s%s%s", text_new_line(x, last->span.lo),
-			  renamed(x, body, t->name.name, s->name.name),
-			  text_of(x, (struct span){ last->span.hi, s->span.hi })),
+	     form(x, "%s%s%s", text_new_line(x, last->span.lo),
+		  renamed(x, body, t->name.name, s->name.name),
+		  between(x, last->span.hi, s->span.hi)),
 	     "one loop in place of those in line %u and line %u, with `%s` at its end,",
 	     line_of(x, s->span), line_of(x, t->span), text_clipped(x, body));
 }
@@ -1492,17 +1284,15 @@ void text_merge_loops(struct edits *x, const struct stmt *s)
 /* A number of a call, named or not: the root, or the root's part or its place in it. */
 static void roots(struct edits *x, struct span span, const char *name)
 {
-	struct arena *a = &x->s->arena;
 	const char *root = root_name(x), *is = *name ? " = " : "", *other;
 
 	for (uint32_t i = 0; i < x->nscope && root; i++)
 		for (const char *op = "%/"; *op && x->in_group && (other = number_name(x, i)); op++)
 			if (strcmp(other, root) != 0)
 				replace(x, span,
-					arena_printf(a, "%s%s%s %c %s", name, is, root, *op,
-						     other));
+					form(x, "%s%s%s %c %s", name, is, root, *op, other));
 	for (const struct binding *p = x->schedule->params; p; p = p->next) {
-		const char *text = arena_printf(a, "%s%s%s", name, is, p->name.name);
+		const char *text = form(x, "%s%s%s", name, is, p->name.name);
 		bool same = root && !strcmp(root, p->name.name);
 
 		same |= !strcmp(name + strspn(name, ";, "), p->name.name);
@@ -1537,7 +1327,7 @@ static void call(struct edits *x, const struct stmt *s)
 	x->outer = s->span;
 	for (const struct binding *b = s->defaults; b; b = b->next)
 		roots(x, (struct span){ end, end },
-		      arena_printf(&x->s->arena, "%s %s", s->more ? "," : ";", b->name.name));
+		      form(x, "%s %s", s->more ? "," : ";", b->name.name));
 	for (const struct unit *u = x->s->module->units; u; u = u->next)
 		for (const struct decl *d = u->decls; d; d = d->next)
 			if ((d->kind == D_PROC || d->kind == D_SCHEDULE) && d != x->schedule &&
@@ -1545,34 +1335,250 @@ static void call(struct edits *x, const struct stmt *s)
 				replace_far(x, SWAPPED, s->name.span, d->name.name);
 }
 
-static bool is_switch(const struct expr *e)
+/* ---- statements that become others ---------------------------------------------------- */
+
+/* The first result of the schedule, or NULL. */
+static const struct buffer_def *result(const struct edits *x)
 {
-	return e->sym && e->sym->kind == SYM_SWITCH;
+	const struct buffer_def *b = x->schedule->buffers;
+
+	while (b && b->dir != DIR_OUT)
+		b = b->next;
+	return b;
 }
 
-/* `link b -> a` behind `link a -> b`, and a link only where its end is a rank. */
-static void one_link(struct edits *x, const struct stmt *s)
+static const char *text_of_expr(struct edits *x, const struct expr *e, int by)
 {
-	struct arena *a = &x->s->arena;
-	const char *from, *to, *text;
-	enum far least = x->least;
+	if (!e || !text_is_here(x, e->span))
+		return "";
+	return by ? shifted(x, e, by) : text_of(x, e->span);
+}
 
-	if (!text_is_here(x, s->span))
-		return;
-	from = text_of(x, s->e->span);
-	to = text_of(x, s->e2->span);
-	text = arena_printf(a, "link %s -> %s%s", to, from,
-			    text_of(x, (struct span){ s->e2->span.hi, s->span.hi }));
-	x->least = CHANGED;
-	if (is_switch(s->e) || is_switch(s->e2))
-		edit(x, GUARDED, ALONE, (struct span){ s->span.hi, s->span.hi },
-		     arena_printf(a, "%s%s", text_new_line(x, s->span.lo), text),
-		     "`%s` behind line %u", text_clipped(x, text), line_of(x, s->span));
-	x->least = least;
-	if (s->e2->kind == E_BINARY) {
-		guarded(x, s, arena_printf(a, "%s < N", to));
-		guarded(x, s, arena_printf(a, "%s >= 0", to));
+/*
+ * A template with the texts of a statement in it:
+ *
+ *     $s          the statement; $S: as it is shown in a message
+ *     $e $f $g    its expressions; $+e, $-e: one more, one less; $F: $f, in parentheses if need be
+ *     $x $y $i    its chunks, and the index of $x
+ *     $w $v $b    what is before its variable, the variable, and its block
+ *     $t          what is behind $f
+ *     $2 $L $X    it with the next statement, their lines, and the chunks of the next
+ *     $n $l       a new line, its line
+ *     $R $O       the root, or 0; a result
+ */
+static const char *filled(struct edits *x, const char *form_of, const struct stmt *s)
+{
+	struct span both = { s->span.lo, s->next ? s->next->span.hi : 0 };
+	const struct stmt *last = last_of(s->body);
+	const struct buffer_def *out = result(x);
+	const char *text = "", *more;
+	char c;
+
+	for (const char *at = form_of; *at; at++) {
+		size_t n = strcspn(at, "$");
+		int by = at[n] && at[n + 1] == '+' ? 1 : at[n] && at[n + 1] == '-' ? -1 : 0;
+
+		text = form(x, "%s%.*s", text, (int)n, at);
+		at += n + (by != 0);
+		if (!*at)
+			break;
+		c = *++at;
+		more = c == 's'	  ? text_of(x, s->span)
+		       : c == 'S' ? shown(x, s->span)
+		       : c == 'b' ? between(x, s->body->span.lo, last->span.hi)
+		       : c == 'w' ? between(x, s->span.lo, s->name.span.lo)
+		       : c == 'v' ? s->name.name
+		       : c == 'e' ? text_of_expr(x, s->e, by)
+		       : c == 'f' ? text_of_expr(x, s->e2, by)
+		       : c == 'F' ? form(x, s->e2->kind == E_BINARY ? "(%s)" : "%s",
+					 text_of_expr(x, s->e2, 0))
+		       : c == 'g' ? text_of_expr(x, s->e3, by)
+		       : c == 'x' ? text_of(x, s->x->span)
+		       : c == 'y' ? text_of(x, s->y->span)
+		       : c == 'i' ? text_of(x, s->x->lo->span)
+		       : c == 'O' ? out->name.name
+		       : c == 'n' ? text_new_line(x, s->span.lo)
+		       : c == 'l' ? form(x, "%u", line_of(x, s->span))
+		       : c == 'R' ? (root_name(x) ? root_name(x) : "0")
+		       : c == 't' ? between(x, s->e2->span.hi, s->span.hi)
+		       : c == 'X' ? text_of(x, s->next->x->span)
+		       : c == '2' ? text_of(x, both)
+				  : text_lines(x->s, both, true);
+		text = form(x, "%s%s", text, more);
 	}
+	return text;
+}
+
+/* What a rule may ask of a statement. */
+enum {
+	GOES_DOWN = 1,	/* by -1 */
+	GOES_UP = 2,	/* by 1 */
+	ENDS_AT_0 = 4,	/* a loop upwards */
+	OF_NUMBERS = 8, /* a loop */
+	FROM_0 = 16,	/* a loop upwards */
+	FROM_1 = 32,
+	SINGLE = 64,	    /* no `else`, not too long, a block that is not empty */
+	TO_ITSELF = 128,    /* the report is of a peer, and there is a result */
+	RECV_NEXT = 256,    /* a receive follows */
+	HAS_INDEX = 512,    /* one chunk */
+	RANKS = 2048,	    /* three numbers, of a group */
+	HAS_WAY_BACK = 1024 /* a link with a switch, or to a rank with a number */
+};
+
+static bool is_int(const struct expr *e, int64_t value)
+{
+	return e && is_number(e) && e->value == value;
+}
+
+static bool is_symbol(const struct expr *e, enum symbol_kind kind)
+{
+	return e && e->sym && e->sym->kind == kind;
+}
+
+static unsigned facts(const struct edits *x, const struct stmt *s)
+{
+	const struct expr *by = s->e3;
+	bool up = s->e2 && !by, down = by && by->kind == E_UNARY && is_int(by->a, 1);
+	bool link = is_symbol(s->e, SYM_SWITCH) || is_symbol(s->e2, SYM_SWITCH) ||
+		    is_symbol(s->e2, SYM_PARAM) || (s->e2 && is_number(s->e2));
+
+	return (down ? GOES_DOWN : 0) | (up ? GOES_UP : 0) |
+	       (up && is_int(s->e2, 0) ? ENDS_AT_0 : 0) |
+	       ((up || down) && is_number(s->e) && is_number(s->e2) ? OF_NUMBERS : 0) |
+	       (s->body && is_int(s->e, 0) && (up || s->kind == S_WITHIN) ? FROM_0 : 0) |
+	       (up && s->body && is_int(s->e, 1) ? FROM_1 : 0) |
+	       (x->least == CHANGED && !s->orelse && s->body && s->span.hi - s->span.lo < MOST_MOVED
+			? SINGLE
+			: 0) |
+	       (x->code == 306 && result(x) ? TO_ITSELF : 0) |
+	       (s->next && s->next->kind == S_RECV && text_is_here(x, s->next->span) ? RECV_NEXT
+										     : 0) |
+	       (s->x && s->x->kind == REF_ONE && text_is_here(x, s->x->lo->span) ? HAS_INDEX : 0) |
+	       (s->e3 && s->kind == S_WITHIN ? RANKS : 0) | (link ? HAS_WAY_BACK : 0);
+}
+
+/* Where the text is, in place of which the other one stands. AROUND: an `if` around the statement. */
+enum target { WHOLE, WORD, RANGE, RANGE_LAST, FIRST, LAST_TWO, BEHIND, BOTH, AROUND };
+
+#define K(kind) (1u << S_##kind)
+#define MESSAGES (K(SEND) | K(RECV) | K(REDUCE_FROM))
+#define LOCALS (K(COPY) | K(REDUCE_INTO))
+#define LOOPS (K(FOR) | K(PAR_FOR))
+#define LOOP_FROM_0 "$w$v in 0..$f { if $v != "
+#define IN_LINE " in place of `$w$v in $e..$f { ... }` in line $l"
+
+/* What a statement becomes. */
+static const struct rule {
+	unsigned kinds;
+	unsigned when;
+	enum target place;
+	enum far far;
+	enum kin kin;
+	const char *becomes, *what; /* NULL: it in place of the statement */
+} rules[] = {
+	{ LOOPS, GOES_DOWN, RANGE_LAST, CHANGED, ALONE, "$-f", NULL },
+	{ LOOPS, GOES_DOWN, RANGE, CHANGED, ALONE, "$-e..$-f by -1", NULL },
+	{ LOOPS, GOES_DOWN, RANGE, CHANGED, ALONE, "$+f..$+e", NULL },
+	{ LOOPS, ENDS_AT_0, RANGE, CHANGED, ALONE, "$e..-1 by -1", NULL },
+	{ LOOPS, GOES_UP, RANGE, CHANGED, ALONE, "$-f..$-e by -1", NULL },
+	{ LOOPS, OF_NUMBERS, RANGE, CHANGED, ALONE, "$-e..$-f", NULL },
+	{ LOOPS, OF_NUMBERS, RANGE, CHANGED, ALONE, "$+e..$+f", NULL },
+	{ LOOPS, FROM_0, WHOLE, ADDED, ALONE, LOOP_FROM_0 "$R { $b } }",
+	  "`" LOOP_FROM_0 "$R { ... } }`" IN_LINE },
+	{ LOOPS, FROM_0, WHOLE, ADDED, ALONE, LOOP_FROM_0 "rank { $b } }",
+	  "`" LOOP_FROM_0 "rank { ... } }`" IN_LINE },
+	{ LOOPS, FROM_1, WHOLE, GUARDED, ALONE, LOOP_FROM_0 "$R { $b } }",
+	  "`" LOOP_FROM_0 "$R { ... } }`" IN_LINE },
+	{ LOOPS, FROM_1, WHOLE, GUARDED, ALONE, LOOP_FROM_0 "rank { $b } }",
+	  "`" LOOP_FROM_0 "rank { ... } }`" IN_LINE },
+	/* group(first, count, stride) */
+	{ K(WITHIN), RANKS, LAST_TWO, CHANGED, ALONE, "$g, $f", NULL },
+	{ K(WITHIN), RANKS, FIRST, CHANGED, TIMES, "$e * $F", NULL },
+	{ K(WITHIN), RANKS | FROM_0, FIRST, CHANGED, ALONE, "rank / $f * $f", NULL },
+	{ K(RECV), 0, WORD, CHANGED, KEYWORD, "reduce", NULL },
+	{ K(REDUCE_FROM), 0, WORD, CHANGED, KEYWORD, "recv", NULL },
+	{ K(RECV) | K(REDUCE_FROM), 0, WHOLE, CHANGED, TURN, "send $x to $e", NULL },
+	{ K(SEND), 0, WHOLE, CHANGED, TURN, "recv $x from $e", NULL },
+	{ K(SEND), 0, WHOLE, CHANGED, TURN, "reduce $x from $e", NULL },
+	{ K(SEND), TO_ITSELF, WHOLE, GUARDED, ALONE,
+	  "if $e == rank { copy $x into $O } else { $s }",
+	  "`if $e == rank { copy $x into $O } else { ... }` around `$S` in line $l" },
+	{ K(SEND), TO_ITSELF, WHOLE, GUARDED, ALONE,
+	  "if $e == rank { copy $x into $O[rank] } else { $s }",
+	  "`if $e == rank { copy $x into $O[rank] } else { ... }` around `$S` in line $l" },
+	{ K(SEND), RECV_NEXT, BOTH, GUARDED, ALONE, "if $e == rank { copy $x into $X } else { $2 }",
+	  "`if $e == rank { copy $x into $X } else { ... }` around $L" },
+	{ K(COPY), 0, WHOLE, CHANGED, ALONE, "copy $y into $x", NULL },
+	{ K(COPY), 0, WHOLE, CHANGED, ALONE, "reduce $x into $y", NULL },
+	{ K(REDUCE_INTO), 0, WHOLE, CHANGED, ALONE, "reduce $y into $x", NULL },
+	{ K(REDUCE_INTO), 0, WHOLE, CHANGED, ALONE, "copy $x into $y", NULL },
+	{ K(IF), SINGLE, WHOLE, GUARDED, ALONE, "$b", "leaving out `if $e` in line $l" },
+	{ K(STEP), SINGLE, WHOLE, ADDED, ALONE, "$b", "leaving out `step` in line $l" },
+	{ MESSAGES | LOCALS, 0, WHOLE, LEFT_OUT, ALONE, "", "leaving out `$S` in line $l" },
+	{ MESSAGES | LOCALS, 0, AROUND, GUARDED, GUARD, "rank < N - 1", NULL },
+	{ MESSAGES | LOCALS, 0, AROUND, GUARDED, GUARD, "rank > 0", NULL },
+	{ MESSAGES | LOCALS, 0, AROUND, GUARDED, GUARD, "rank != $R", NULL },
+	{ MESSAGES | LOCALS, 0, AROUND, GUARDED, GUARD, "rank == $R", NULL },
+	{ MESSAGES, 0, AROUND, GUARDED, GUARD, "$e != rank", NULL },
+	{ MESSAGES, 0, AROUND, GUARDED, GUARD, "$e < N", NULL },
+	{ MESSAGES, 0, AROUND, GUARDED, GUARD, "$e >= 0", NULL },
+	{ MESSAGES, 0, AROUND, GUARDED, GUARD, "$e != $R", NULL },
+	{ LOCALS, HAS_INDEX, AROUND, GUARDED, GUARD, "$i != rank", NULL },
+	{ K(LINK), HAS_WAY_BACK, BEHIND, GUARDED, ALONE, "$nlink $f -> $e$t",
+	  "`link $f -> $e` behind line $l" },
+	{ K(LINK), 0, AROUND, GUARDED, GUARD, "$f < N", NULL },
+	{ K(LINK), 0, AROUND, GUARDED, GUARD, "$f >= 0", NULL },
+};
+
+static void becomes(struct edits *x, const struct stmt *s)
+{
+	const unsigned is = facts(x, s);
+
+	for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++) {
+		const struct rule *r = &rules[i];
+		struct span range = { s->e ? s->e->span.lo : 0, 0 }, span = s->span;
+		enum far least = x->least;
+		const char *text;
+
+		if (!(r->kinds >> s->kind & 1) || (r->when & ~is))
+			continue;
+		text = filled(x, r->becomes, s);
+		range.hi = s->e3 ? s->e3->span.hi : s->e2 ? s->e2->span.hi : range.lo;
+		if (r->place == AROUND) {
+			guarded(x, s, text);
+			continue;
+		}
+		span = r->place == RANGE	? range
+		       : r->place == RANGE_LAST ? s->e2->span
+		       : r->place == FIRST	? s->e->span
+						: span;
+		if (r->place == LAST_TWO)
+			span = (struct span){ s->e2->span.lo, s->e3->span.hi };
+		span.lo = r->place == BEHIND ? span.hi : span.lo;
+		span.hi = r->place == BOTH ? s->next->span.hi : span.hi;
+		if (r->place == WORD)
+			span.hi = span.lo + (uint32_t)word_length(text_of(x, span));
+		x->outer = r->place == RANGE_LAST ? range : r->place == WORD ? s->span : span;
+		x->role = OTHER;
+		x->least = r->place == BEHIND ? CHANGED : least; /* this link is likely */
+		if (r->what)
+			edit(x, r->far, r->kin, span, text, "%s", filled(x, r->what, s));
+		else
+			replace_as(x, r->far, r->kin, span, text);
+		x->least = least;
+	}
+}
+
+/* The message to where the name before its last sign leads: (rank + d) for peer = (rank - d). */
+static void other_way(struct edits *x, const struct stmt *s)
+{
+	const struct expr *value = s->e->kind == E_NAME && s->e->sym ? s->e->sym->value : NULL;
+	const char *back = value ? mirrored(x, value) : NULL;
+
+	x->outer = s->span;
+	x->role = OTHER;
+	if (back)
+		replace(x, s->span, renamed(x, text_of(x, s->span), s->e->name.name, back));
 }
 
 static void statement(struct edits *x, const struct stmt *s)
@@ -1582,7 +1588,6 @@ static void statement(struct edits *x, const struct stmt *s)
 	x->stmt = s;
 	x->peer = is_message(s) && text_is_here(x, s->e->span) ? text_of(x, s->e->span) : NULL;
 	if (s->kind == S_FOR || s->kind == S_PAR_FOR) {
-		loop(x, s);
 		expression_in(x, s->e, OTHER, (struct span){ s->e->span.lo, s->e2->span.hi });
 		expression_in(x, s->e2, RANGE_END, (struct span){ s->e->span.lo, s->e2->span.hi });
 		if (s->e3)
@@ -1591,10 +1596,8 @@ static void statement(struct edits *x, const struct stmt *s)
 	} else {
 		struct span all = { s->e ? s->e->span.lo : 0, s->e3 ? s->e3->span.hi : 0 };
 
-		enum role role = s->kind == S_LINK ? PEER : OTHER;
+		enum role role = s->kind == S_LINK && x->least == CHANGED ? PEER : OTHER;
 
-		if (s->kind == S_LINK)
-			one_link(x, s);
 		expression_in(x, s->e, x->peer ? PEER : role,
 			      s->e3  ? all
 			      : s->e ? s->e->span
@@ -1615,20 +1618,19 @@ static void statement(struct edits *x, const struct stmt *s)
 	}
 	if (s->kind == S_CALL)
 		call(x, s);
-	if (s->kind >= S_LINK)
-		return;
-	chunks(x, s->x);
+	if (s->kind < S_LINK)
+		chunks(x, s->x);
 	chunks(x, s->y);
 	if (is_op(s) && s->next && is_op(s->next)) {
 		like_other(x, s->x, s->next->x);
 		like_other(x, s->next->x, s->x);
 	}
-	if (x->peer) {
-		other_message(x, s);
-		copied(x, s);
-	}
-	if (s->kind == S_COPY || s->kind == S_REDUCE_INTO)
-		copy_back(x, s);
+	if (x->peer)
+		other_way(x, s);
+	if (text_is_here(x, s->span))
+		becomes(x, s);
+	if (s->kind >= S_LINK)
+		return;
 	if (is_op(s) || s->kind == S_IF || s->kind == S_FOR) {
 		move_down(x, s);
 		again(x, s);
@@ -1637,8 +1639,6 @@ static void statement(struct edits *x, const struct stmt *s)
 	text_merge_loops(x, s);
 	if (s->kind == S_STEP)
 		other_steps(x, s);
-	if ((s->kind == S_IF && !s->orelse) || s->kind == S_STEP)
-		unwrapped(x, s);
 	if (s->kind == S_IF) {
 		without_else(x, s);
 		missing_else(x, s);
@@ -1647,16 +1647,14 @@ static void statement(struct edits *x, const struct stmt *s)
 		one_by_one(x, s);
 	if (s->kind == S_STEP || s->kind == S_FOR)
 		divided(x, s);
-	if (s->kind == S_WITHIN)
-		group(x, s);
-	if (s->kind == S_SCRATCH)
+	if (s->kind == S_SCRATCH) {
 		own_scratch(x, s);
+		expression_in(x, s->buffer->count, RANGE_END, s->span);
+	}
 	if (s->kind == S_SCRATCH && x->code == 402)
 		scratch_for_each(x, s);
 	if (!is_op(s) || !text_is_here(x, s->x->span))
 		return;
-	edit(x, LEFT_OUT, ALONE, s->span, "", "leaving out `%s` in line %u", shown(x, s->span),
-	     line_of(x, s->span));
 	guards(x, s);
 	if (x->nops < sizeof(x->ops) / sizeof(*x->ops))
 		x->ops[x->nops++] = s;
@@ -1746,8 +1744,7 @@ static void exchange(struct edits *x, struct span a, struct span b)
 	}
 	if (a.hi <= b.lo && text_is_here(x, all) && strcmp(text_of(x, a), text_of(x, b)))
 		edit(x, GUARDED, ALONE, all,
-		     arena_printf(&x->s->arena, "%s%s%s", text_of(x, b),
-				  text_of(x, (struct span){ a.hi, b.lo }), text_of(x, a)),
+		     form(x, "%s%s%s", text_of(x, b), between(x, a.hi, b.lo), text_of(x, a)),
 		     "`%s` in line %u and `%s` in line %u the other way round", shown(x, a),
 		     line_of(x, a), shown(x, b), line_of(x, b));
 }
@@ -1781,7 +1778,6 @@ static bool is_root(struct edits *x, const struct expr *e)
  * before statement `first`; a scratch's in the result, at the end. */
 static void missing_copies_at(struct edits *x, const struct stmt *first)
 {
-	struct arena *a = &x->s->arena;
 	const struct stmt *last = last_of(x->schedule->body);
 	const struct buffer_def *b[8];
 	uint32_t n = 0;
@@ -1800,10 +1796,10 @@ static void missing_copies_at(struct edits *x, const struct stmt *first)
 		if (from == to || from->dir == DIR_OUT || to->dir == DIR_IN ||
 		    to->dir == (ends ? DIR_SCRATCH : DIR_INOUT))
 			continue;
-		text = arena_printf(a, "copy %s%s into %s%s", from->name.name,
-				    i & 1 ? "[rank]" : "", to->name.name, i & 2 ? "" : "[rank]");
+		text = form(x, "copy %s%s into %s%s", from->name.name, i & 1 ? "[rank]" : "",
+			    to->name.name, i & 2 ? "" : "[rank]");
 		edit(x, ADDED, ALONE, (struct span){ at, at },
-		     arena_printf(a, "%s%s%s", ends ? line : "", text, ends ? "" : line),
+		     form(x, "%s%s%s", ends ? line : "", text, ends ? "" : line),
 		     ends ? "`%s` behind line %u" : "`%s` before line %u", text,
 		     line_of(x, ends ? (struct span){ at, at } : first->span));
 	}
@@ -1825,7 +1821,6 @@ static void missing_copies(struct edits *x)
 /* A copy of an input that the text writes: scratch t[N]  copy a into t, and t for a. */
 static void copies_of_inputs(struct edits *x)
 {
-	struct arena *a = &x->s->arena;
 	const struct stmt *s = x->schedule->body, *last = last_of(s);
 	struct span body = { s ? s->span.lo : 0, last ? last->span.hi : 0 };
 
@@ -1835,11 +1830,10 @@ static void copies_of_inputs(struct edits *x)
 		if (b->dir != DIR_IN || b->blocks || !text_is_here(x, b->count->span))
 			continue;
 		edit(x, ADDED, ALONE, body,
-		     arena_printf(a, "scratch copy_of_%s[%s]%scopy %s into copy_of_%s%s%s", name,
-				  text_of(x, b->count->span), text_new_line(x, s->span.lo), name,
-				  name, text_new_line(x, s->span.lo),
-				  renamed(x, text_of(x, body), name,
-					  arena_printf(a, "copy_of_%s", name))),
+		     form(x, "scratch copy_of_%s[%s]%scopy %s into copy_of_%s%s%s", name,
+			  text_of(x, b->count->span), text_new_line(x, s->span.lo), name, name,
+			  text_new_line(x, s->span.lo),
+			  renamed(x, text_of(x, body), name, form(x, "copy_of_%s", name))),
 		     "`scratch copy_of_%s[%s]` and `copy %s into copy_of_%s` before line %u, and "
 		     "copy_of_%s in place of %s from there on,",
 		     name, text_of(x, b->count->span), name, name, line_of(x, s->span), name, name);
@@ -1866,7 +1860,7 @@ static void second_half(struct edits *x)
 	while (!b && first && first->kind != S_SCRATCH)
 		first = first->next;
 	if (!b && first)
-		name = arena_printf(&x->s->arena, "%s[0..0]", first->name.name);
+		name = form(x, "%s[0..0]", first->name.name);
 	if (!last || !name || (b && b->dir != DIR_INOUT))
 		return;
 	for (size_t i = 0; i < (b ? sizeof(forms) / sizeof(*forms) : 1); i++) {
@@ -1874,16 +1868,16 @@ static void second_half(struct edits *x)
 
 		for (const char *f = forms[i]; *f; f++)
 			if (f[0] == '%' && f[1] == 's') {
-				text = arena_printf(&x->s->arena, "%s%s", text, name);
+				text = form(x, "%s%s", text, name);
 				f++;
 			} else {
 				f += f[0] == '%';
-				text = arena_printf(&x->s->arena, "%s%c", text, *f);
+				text = form(x, "%s%c", text, *f);
 			}
 		/* the first half may receive in place of reducing */
 		edit(x, ADDED, KEYWORD, (struct span){ last->span.hi, last->span.hi },
-		     arena_printf(&x->s->arena, "%s%s", text_new_line(x, last->span.lo), text),
-		     "`%s` at the end", text);
+		     form(x, "%s%s", text_new_line(x, last->span.lo), text), "`%s` at the end",
+		     text);
 	}
 }
 
@@ -1892,20 +1886,17 @@ static void second_half(struct edits *x)
 static const char *way_back(struct edits *x, const struct stmt *s)
 {
 	const struct stmt *op = s->kind == S_IF && !s->orelse ? s->body : NULL;
-	bool sends = op && op->kind == S_SEND;
 
 	if (!op || op->next || !is_message(op) || !text_is_here(x, s->span))
 		return NULL;
-	return arena_printf(&x->s->arena, "if %s { %s %s %s %s }", text_of(x, s->e->span),
-			    sends ? "recv" : "send", text_of(x, op->x->span), sends ? "from" : "to",
-			    text_of(x, op->e->span));
+	return form(x, "if %s { %s }", text_of(x, s->e->span),
+		    filled(x, op->kind == S_SEND ? "recv $x from $e" : "send $x to $e", op));
 }
 
 /* What some ranks gave to others comes back to them: of one `if` at the end, or before the last
  * statement; or of two. */
 static void ways_back(struct edits *x)
 {
-	struct arena *a = &x->s->arena;
 	const struct stmt *last = last_of(x->schedule->body);
 	const char *line = last ? text_new_line(x, last->span.lo) : "";
 	struct span before = { last ? last->span.lo : 0, last ? last->span.lo : 0 };
@@ -1916,14 +1907,13 @@ static void ways_back(struct edits *x)
 
 		if (!text)
 			continue;
-		edit(x, ADDED, ALONE, end, arena_printf(a, "%s%s", line, text), "`%s` at the end",
-		     text);
-		edit(x, ADDED, ALONE, before, arena_printf(a, "%s%s", text, line),
-		     "`%s` before line %u", text, line_of(x, before));
+		edit(x, ADDED, ALONE, end, form(x, "%s%s", line, text), "`%s` at the end", text);
+		edit(x, ADDED, ALONE, before, form(x, "%s%s", text, line), "`%s` before line %u",
+		     text, line_of(x, before));
 		for (const struct stmt *t = s->next; t; t = t->next)
 			if ((more = way_back(x, t)))
 				edit(x, ADDED, ALONE, end,
-				     arena_printf(a, "%s%s%s%s", line, more, line, text),
+				     form(x, "%s%s%s%s", line, more, line, text),
 				     "`%s` and `%s` at the end", more, text);
 	}
 }
@@ -1941,17 +1931,16 @@ static uint32_t body_at(const struct edits *x)
 
 static void where_as(struct edits *x, enum far far, const char *condition)
 {
-	struct arena *a = &x->s->arena;
 	const struct expr *old = x->schedule->where;
 	uint32_t at = old ? old->span.hi : body_at(x);
 	const char *before = x->source->text + (at - x->source->base);
 	bool first = before > x->source->text && before[-1] == '\n';
 	bool loose = old && (old->kind == E_COND || (old->kind == E_BINARY && old->op == OP_OR));
 	struct span span = { loose ? old->span.lo : at, at };
-	const char *text = loose   ? arena_printf(a, "(%s) && %s", text_of(x, old->span), condition)
-			   : old   ? arena_printf(a, " && %s", condition)
-			   : first ? arena_printf(a, "  where %s\n", condition)
-				   : arena_printf(a, "where %s ", condition);
+	const char *text = loose   ? form(x, "(%s) && %s", text_of(x, old->span), condition)
+			   : old   ? form(x, " && %s", condition)
+			   : first ? form(x, "  where %s\n", condition)
+				   : form(x, "where %s ", condition);
 
 	x->but = ", but only for these N";
 	edit(x, far, ALONE, span, text, "`where %s%s` in the head", old ? "... && " : "",
@@ -1969,7 +1958,7 @@ static void tables(struct edits *x, const struct stmt *s)
 	for (; s; s = s->next) {
 		if ((s->kind == S_LET || s->kind == S_WITHIN) && s->e->kind == E_TABLE &&
 		    s->e->nargs != x->nranks)
-			where(x, arena_printf(&x->s->arena, "N == %u", s->e->nargs));
+			where(x, form(x, "N == %u", s->e->nargs));
 		tables(x, s->body);
 		tables(x, s->orelse);
 	}
@@ -1979,7 +1968,7 @@ static void tables(struct edits *x, const struct stmt *s)
 static bool names_n(struct edits *x)
 {
 	const struct stmt *s = x->schedule->body;
-	const char *text = s ? text_of(x, (struct span){ s->span.lo, last_of(s)->span.hi }) : "";
+	const char *text = s ? between(x, s->span.lo, last_of(s)->span.hi) : "";
 
 	return word_in(text, "N") != NULL;
 }
@@ -1992,22 +1981,21 @@ static void conditions(struct edits *x)
 	if (n > EVERY_TRIED)
 		return;
 	for (const struct binding *p = x->schedule->params; p; p = p->next)
-		where(x, arena_printf(&x->s->arena, "N %% %s == 0", p->name.name));
+		where(x, form(x, "N %% %s == 0", p->name.name));
 	where(x, "N % 2 == 0");
 	where(x, "ispow2(N)");
 	for (const struct decl *d = x->s->module->main->decls; d; d = d->next)
 		if (d->kind == D_LET && d->body->e->kind == E_TABLE && d->body->e->nargs != n)
-			where(x, arena_printf(&x->s->arena, "N == len(%s)", d->name.name));
+			where(x, form(x, "N == len(%s)", d->name.name));
 	tables(x, x->schedule->body);
 	if (n < 4)
-		where(x, arena_printf(&x->s->arena, "N >= %u", n + 1));
+		where(x, form(x, "N >= %u", n + 1));
 	if (n < 3)
 		where(x, "N >= 4");
 	if (n > 2 && !names_n(x) &&
 	    (x->code == 306 ||
 	     (n == 3 && x->code > 402 && x->code < 406))) { /* written for that N */
-		where_as(x, x->code == 306 ? LIMITED : LAST,
-			 arena_printf(&x->s->arena, "N == %u", n - 1));
+		where_as(x, x->code == 306 ? LIMITED : LAST, form(x, "N == %u", n - 1));
 	}
 }
 
@@ -2028,8 +2016,8 @@ static void buffers(struct edits *x)
 			continue;
 		x->outer = (struct span){ b->size_a->span.lo - 1, b->size_b->span.hi + 1 };
 		replace(x, x->outer,
-			arena_printf(&x->s->arena, "[%s][%s]", text_of(x, b->size_b->span),
-				     text_of(x, b->size_a->span)));
+			form(x, "[%s][%s]", text_of(x, b->size_b->span),
+			     text_of(x, b->size_a->span)));
 	}
 }
 
@@ -2043,8 +2031,7 @@ static void missing_root(struct edits *x)
 		last = last->next;
 	for (const struct binding *p = x->schedule->params;
 	     p && last && roots && !x->schedule->contract_args; p = p->next) {
-		const char *text =
-			arena_printf(&x->s->arena, "; %s = %s", roots->name.name, p->name.name);
+		const char *text = form(x, "; %s = %s", roots->name.name, p->name.name);
 
 		edit(x, CHANGED, ALONE, (struct span){ last->span.hi, last->span.hi }, text,
 		     "`%s` behind the buffers in line %u", text, line_of(x, last->span));
@@ -2060,11 +2047,11 @@ static void links(struct edits *x, const struct decl *topology)
 		if (s->kind == S_LINK && text_is_here(x, s->span))
 			last = s;
 	for (uint32_t i = 0; last && i < x->peers.n; i++) {
-		const char *text = arena_printf(&x->s->arena, "link rank -> %s", x->peers.v[i]);
+		const char *text = form(x, "link rank -> %s", x->peers.v[i]);
 
-		edit(x, ADDED, ALONE, (struct span){ last->span.hi, last->span.hi },
-		     arena_printf(&x->s->arena, "%s%s", text_new_line(x, last->span.lo), text),
-		     "`%s` behind line %u", text, line_of(x, last->span));
+		edit(x, LEFT_OUT, ALONE, (struct span){ last->span.hi, last->span.hi },
+		     form(x, "%s%s", text_new_line(x, last->span.lo), text), "`%s` behind line %u",
+		     text, line_of(x, last->span));
 	}
 }
 
@@ -2090,7 +2077,13 @@ static void topologies(struct edits *x)
 	if (all.hi > name.hi)
 		all.hi += (uint32_t)strcspn(x->source->text + (all.hi - x->source->base), ")") + 1;
 	for (const struct expr *e = x->schedule->topology_args; e; e = e->next) {
+		x->least = ADDED; /* another machine, too, if less than `full` is */
 		expression_in(x, e, OTHER, all);
+		x->least = CHANGED;
+		x->outer = all;
+		if (e->next && text_is_here(x, e->next->span))
+			replace(x, (struct span){ e->span.lo, e->next->span.hi },
+				form(x, "%s, %s", text_of(x, e->next->span), text_of(x, e->span)));
 		for (const struct binding *b = x->schedule->contract_args; b; b = b->next)
 			if (text_is_here(x, b->value->span) && text_is_here(x, e->span))
 				replace(x, e->span, text_of(x, b->value->span));
@@ -2115,7 +2108,6 @@ static void topologies(struct edits *x)
 /* A scan that is said to be an allreduce. */
 static void scan(struct edits *x)
 {
-	struct arena *a = &x->s->arena;
 	const struct decl *d = x->schedule;
 	struct span head = { d->span.lo, d->contract_name.span.lo };
 	const char *name, *text;
@@ -2123,12 +2115,11 @@ static void scan(struct edits *x)
 	if (strcmp(d->contract_name.name, "allreduce") != 0 || !text_is_here(x, d->span))
 		return;
 	name = d->buffers->name.name;
-	text = arena_printf(
-		a, "contract scan(inout %s[C]) ensures %s[i] == sum(q in 0..rank+1: %s[i]@q)", name,
-		name, name);
+	text = form(x, "contract scan(inout %s[C]) ensures %s[i] == sum(q in 0..rank+1: %s[i]@q)",
+		    name, name, name);
 	x->but = TEXT_OTHER_PROMISE;
 	edit(x, ELSEWHERE, ALONE, (struct span){ head.lo, d->contract_name.span.hi },
-	     arena_printf(a, "%s\n\n%sscan", text, text_of(x, head)),
+	     form(x, "%s\n\n%sscan", text, text_of(x, head)),
 	     "`%s` before line %u and `scan` in place of `allreduce` (each rank has the sum up to "
 	     "itself)",
 	     text, line_of(x, d->span));
@@ -2155,7 +2146,7 @@ static void conditions_of(struct edits *x, const struct ensures *c)
 			     : outside || (forgotten && !i) ? GUARDED
 							    : LAST,
 			     ALONE, (struct span){ c->left->span.lo, c->left->span.lo },
-			     arena_printf(&x->s->arena, "%s: ", ranks[i]),
+			     form(x, "%s: ", ranks[i]),
 			     "`ensures %s: ...` in place of `ensures ...` in line %u", ranks[i],
 			     line_of(x, c->span));
 		else if (c->cond->kind == E_BINARY && c->cond->op == OP_EQ)
@@ -2176,14 +2167,13 @@ static void promised_term(struct edits *x, const struct term *t)
 		replace(x, t->ref->block->span, "rank");
 	else if (t->ref->lo)
 		replace(x, t->span,
-			arena_printf(&x->s->arena, "%s[%s]@%s", t->ref->name.name,
-				     text_of(x, t->at->span), text_of(x, t->ref->lo->span)));
+			form(x, "%s[%s]@%s", t->ref->name.name, text_of(x, t->at->span),
+			     text_of(x, t->ref->lo->span)));
 }
 
 /* Another promise, in a contract of the file: other ranks, chunks and bounds of sums. */
 static void promises(struct edits *x)
 {
-	struct arena *a = &x->s->arena;
 
 	scan(x);
 	x->nscope = 0;
@@ -2203,10 +2193,9 @@ static void promises(struct edits *x)
 		x->outer = c->right->span;
 		if (sum && c->index && !strcmp(sum->var->name, c->index->name))
 			replace(x, x->outer, /* sum(i in 0..N: d[i]@i) of d[i] */
-				arena_printf(
-					a, "sum(q in %s..%s: %s@%s)", text_of(x, sum->lo->span),
-					text_of(x, sum->hi->span), text_of(x, t->ref->span),
-					renamed(x, text_of(x, t->at->span), c->index->name, "q")));
+				form(x, "sum(q in %s..%s: %s@%s)", text_of(x, sum->lo->span),
+				     text_of(x, sum->hi->span), text_of(x, t->ref->span),
+				     renamed(x, text_of(x, t->at->span), c->index->name, "q")));
 		if (x->code != 203 && (x->code != 306 || !is_near(x, c->span))) {
 			x->least = ELSEWHERE;
 			x->but = TEXT_OTHER_PROMISE;
@@ -2222,6 +2211,43 @@ static void promises(struct edits *x)
 		x->but = "";
 	}
 	x->least = CHANGED;
+}
+
+/* A contract for any number of chunks: out b[2][C] for out b[2], b[0][i] for b[0], a[C] for a[1]. */
+static void chunks_of_blocks(struct edits *x)
+{
+	const struct ensures *c = x->schedule->contract->ensures, *last = c;
+	struct edit v[16];
+	const struct edit *at[16];
+	struct span all = { x->schedule->contract->span.lo, 0 };
+	uint32_t n = 0;
+
+	for (const struct buffer_def *b = x->schedule->contract->buffers; b; b = b->next) {
+		if (n == 8 || b->blocks || b->sized || !text_is_here(x, b->count->span))
+			return;
+		v[n++] = (struct edit){ .span = b->count->span,
+					.text = is_int(b->count, 1) ? "C" : "][C" };
+	}
+	for (; c; last = c, c = c->next)
+		for (int i = 0; i < 2 && n < sizeof(v) / sizeof(*v); i++) {
+			const struct term *t = c->right->body ? c->right->body : c->right;
+			const struct ref *r = i ? t->ref : c->left;
+
+			if (!r || !r->lo || r->block)
+				return;
+			v[n++] = (struct edit){ .span = r->lo->span,
+						.text = is_int(r->sym->buffer->count, 1) ? "i"
+											 : "][i" };
+		}
+	for (uint32_t i = 0; i < n; i++) {
+		if (*v[i].text == ']') /* behind what is there */
+			v[i].span.lo = v[i].span.hi;
+		at[i] = &v[i];
+	}
+	all.hi = last->span.hi;
+	edit(x, CHANGED, ALONE, all, text_edited(x, at, n, all),
+	     "a contract for blocks of C chunks, with `%s`,",
+	     text_edited(x, at + n - 2, 2, last->span));
 }
 
 static void all_statements(struct edits *x, bool near)
@@ -2279,6 +2305,8 @@ void text_edits(struct edits *x)
 	if (x->code == 305 || x->code == 306)
 		topologies(x);
 	promises(x);
+	if (x->code == 203)
+		chunks_of_blocks(x);
 	missing_copies(x);
 	ways_back(x);
 	if (x->code == 206)
