@@ -103,7 +103,8 @@ schedule s
   implements allgather(in a[10000], out b[N][10000])
   on ring
 {
-  copy a into b[rank]
+  // all ranks run, not one for all
+  if rank == 0 { copy a into b[0] } else { copy a into b[rank] }
   for c in 0..10000 {
     for s in 0..N - 1 {
       step {

@@ -2,8 +2,8 @@
  * Places: expressions for the place of a rank's chunk; see kinds.h, By mirrors.
  *
  * f(x) must be the same function of x on all ranks: its text consists of x, numbers, N, the
- * schedule's parameters, lets with one value an instance, and fns of these, all without `rank`; so they
- * are told by the walks over names that expand/ has.
+ * schedule's parameters, lets with one value an instance, and fns of these, all without `rank`. The
+ * cursor's walks over names (fn_needs, eval_mentions) show it.
  */
 #include "compiler/symmetry/kinds/kinds.h"
 
