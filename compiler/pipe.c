@@ -40,22 +40,15 @@ static bool is_action(struct session *s)
 	return !why || session_refuse(s, "%s: a pipeline %s", o->file, why);
 }
 
-/* Its picture. `of`: as pipe_draw() has it. */
-static void draw(struct session *s, struct ctx *c, const struct pipe *p, const struct pipe_times *t,
-		 enum pipe_streams streams, const char *of)
+/* Its picture, of these times, or NULL: in units. `of`: as pipe_draw() has it. */
+static void draw(struct session *s, struct ctx *c, const struct pipe *p, enum pipe_streams streams,
+		 const struct pipe_times *t, const char *of)
 {
-	const char *why = pipe_draw(c, p, t, streams, of, &s->o->view, s->out.stream);
+	struct pipe_times units = t ? *t : pipe_times(c, p, streams, &pipe_in_units);
+	const char *why = pipe_draw(c, p, &units, streams, of, &s->o->view, s->out.stream);
 
 	if (why)
 		session_refuse(s, "%s", why);
-}
-
-static void explain_it(struct session *s, struct ctx *c, const struct pipe *p,
-		       enum pipe_streams streams)
-{
-	struct pipe_times t = pipe_times(c, p, streams, &pipe_in_units);
-
-	draw(s, c, p, &t, streams, NULL);
 }
 
 /* Predicted times, by size of a message if there is a machine; or one run, drawn. */
@@ -92,12 +85,12 @@ static void simulate_sizes(struct session *s, struct ctx *c, const struct pipe *
 		r.limit = arena_printf(
 			c->arena, "idle %.1f %%; %s", 100 * t.idle,
 			session_limit(c->arena, cost.machine, &t.predicted, "computations"));
-		const char *of = arena_printf(c->arena, "%.2f us, %s", r.us, r.limit);
+		const char *of = arena_printf(c->scratch, "%.2f us, %s", r.us, r.limit);
 		if (o->on)
-			of = arena_printf(c->arena, "%" PRIu64 " bytes a message on %s: %s",
+			of = arena_printf(c->scratch, "%" PRIu64 " bytes a message on %s: %s",
 					  r.bytes, o->on, of);
 		if (session_draws(o))
-			draw(s, c, p, &t, o->streams, of);
+			draw(s, c, p, o->streams, &t, of);
 		else
 			session_row(s, &r);
 		arena_free(c->scratch);
@@ -116,7 +109,7 @@ static void act(struct session *s, struct ctx *c, const struct pipe *p, bool low
 	}
 	pipe_judge(c, p, o->streams, &v);
 	if (o->action == ACTION_EXPLAIN)
-		explain_it(s, c, p, o->streams);
+		draw(s, c, p, o->streams, NULL, NULL);
 	else if (o->action == ACTION_SIMULATE && v.right)
 		simulate_sizes(s, c, p);
 	else if (o->action == ACTION_TABLE)
@@ -159,7 +152,7 @@ void run_pipe(struct session *s)
 		whole = pipe_lower(&c, p);
 		arena_free(&s->scratch);
 		if (!whole && o->action == ACTION_EXPLAIN)
-			explain_it(s, &c, p, STREAMS_NONE);
+			draw(s, &c, p, STREAMS_NONE, NULL, NULL);
 	}
 	s->in_sheet = o->sheet != NULL;
 	if (whole)

@@ -90,6 +90,8 @@ static uint32_t propose(struct edit *to, const struct pipe *p, const struct grap
 	for (uint32_t i = 0; i < g->ncycle; i++) {
 		const struct op *o = &prog->tasks[g->cycle[i]->to].ops[graph_needs(g, i)];
 		bool waits = op_kind(graph_op(g, i)) == OP_WAIT || !op_is_end(o);
+		if (waits && prog->nfifos) /* of computations alone there is nothing else */
+			continue;
 		for (uint32_t k = 0; k < g->ncycle; k++) {
 			uint32_t at = graph_op(g, k)->site, need = o->site;
 			unsigned stands = p->v[at].does, needed = p->v[need].does;
@@ -98,9 +100,7 @@ static uint32_t propose(struct edit *to, const struct pipe *p, const struct grap
 				[MOVE_BEHIND] = stands & PIPE_RECEIVES,
 				[BATCH] = stands & PIPE_MESSAGE && !(needed & PIPE_COMPUTES),
 			};
-			if (p->v[at].rank != p->v[need].rank || at >= need ||
-			    (waits &&
-			     prog->nfifos)) /* of computations alone there is nothing else */
+			if (p->v[at].rank != p->v[need].rank || at >= need)
 				continue;
 			for (enum edit_kind e = 0; e <= BATCH; e++)
 				if (fits[e] && n < MOST_TRIES)
@@ -169,23 +169,11 @@ void pipe_cure(struct ctx *c, const struct pipe *p, enum pipe_streams streams, s
 
 /* ---- the verdict ------------------------------------------------------------------------- */
 
-/* Other queues with which it finishes. */
-static void help_streams(struct ctx *c, const int64_t *least, struct diag *d)
-{
-	const char *text = "";
-
-	for (enum pipe_streams s = 0; s < NSTREAMS; s++)
-		if (least[s] >= 0 && least[s] <= c->slots)
-			text = arena_printf(c->scratch, "%s%s--streams=%s", text, *text ? ", " : "",
-					    pipe_streams_names[s]);
-	if (*text)
-		diag_cure(c->diags, d, "other queues cure it: %s", text);
-}
-
 void pipe_judge(struct ctx *c, const struct pipe *p, enum pipe_streams streams,
 		struct pipe_verdict *v)
 {
 	struct diags *d = c->diags;
+	const char *others = ""; /* queues with which it finishes */
 	struct deadlock_report dead;
 	struct program *prog;
 
@@ -206,7 +194,12 @@ void pipe_judge(struct ctx *c, const struct pipe *p, enum pipe_streams streams,
 		d->where = arena_printf(c->arena, "--streams=%s", pipe_streams_names[streams]);
 		witness(c, &dead);
 		d->where = NULL;
-		help_streams(c, v->least, d->v[first]);
+		for (int k = 0; k < NSTREAMS; k++)
+			if (v->least[k] >= 0 && v->least[k] <= c->slots)
+				others = arena_printf(c->scratch, "%s%s--streams=%s", others,
+						      *others ? ", " : "", pipe_streams_names[k]);
+		if (*others)
+			diag_cure(d, d->v[first], "other queues cure it: %s", others);
 		pipe_cure(c, p, streams, d->v[first]);
 	}
 	arena_free(c->scratch);

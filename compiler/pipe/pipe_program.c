@@ -32,14 +32,13 @@ struct making {
 	uint32_t *task, *end; /* by action: where its operation is; rows up to its wave's end */
 };
 
-static struct op *add(struct making *x, uint32_t task, uint32_t row, struct op o)
+static void add(struct making *x, uint32_t task, uint32_t row, struct op o)
 {
 	struct task *t = &x->to->tasks[task];
 
 	o.site = row & 0xffffff;
 	ARENA_PUSH(x->arena, t->ops, t->nops, t->capops) = o;
 	x->to->nops += op_kind(&o) != OP_WAIT;
-	return &t->ops[t->nops - 1];
 }
 
 /* Where the operation of row `other` is, is filled in at the end. */
@@ -60,15 +59,14 @@ static uint32_t new_task(struct making *x, uint32_t rank)
 /* The queue of a send or receive. */
 static uint32_t queue_of(struct making *x, const struct pipe_action *a, uint32_t peer)
 {
-	uint32_t n = x->p->nranks, *q = x->queue;
+	const uint32_t other = peer + x->p->nranks, rows[] = {
+		[STREAMS_RANK] = 0,
+		[STREAMS_PAIR] = peer,
+		[STREAMS_EDGE] = a->does & PIPE_BACK ? other : peer,
+		[STREAMS_DIRECTED] = a->does & PIPE_SENDS ? peer : other,
+	};
+	uint32_t *q = &x->queue[rows[x->streams]];
 
-	switch (x->streams) {
-	case STREAMS_PAIR: q += peer; break;
-	case STREAMS_EDGE: q += a->does & PIPE_BACK ? n + peer : peer; break;
-	case STREAMS_DIRECTED: q += a->does & PIPE_SENDS ? peer : n + peer; break;
-	case STREAMS_RANK:
-	case NSTREAMS: break;
-	}
 	if (*q == NONE || x->to->tasks[*q].rank != a->rank) /* it is another rank's */
 		*q = new_task(x, a->rank);
 	return *q;
@@ -127,12 +125,12 @@ static void add_messages(struct making *x, uint32_t i, uint32_t end)
 
 		if (before < x->last) /* its wait was for an earlier computation */
 			add_wait(x, t, k, (uint32_t)x->last);
-		struct op *o =
-			add(x, t, k, (struct op){ .n = 1, .kind = sends ? OP_SEND : OP_RECV });
-		o->cell = ((back ? p->nstages : 0) + (sends ? a->stage : stage)) * p->nmbs + a->mb;
-		o->fifo = fifo_of(x, sends ? a->rank : peer, sends ? peer : a->rank, back);
+		struct op o = { .n = 1, .kind = sends ? OP_SEND : OP_RECV };
+		o.cell = ((back ? p->nstages : 0) + (sends ? a->stage : stage)) * p->nmbs + a->mb;
+		o.fifo = fifo_of(x, sends ? a->rank : peer, sends ? peer : a->rank, back);
 		if (before >= i)
-			o->kind |= OP_JOINED;
+			o.kind |= OP_JOINED;
+		add(x, t, k, o);
 	}
 	for (uint32_t k = i; k < end; k++)
 		x->end[k] = x->to->tasks[x->task[k]].nops;

@@ -75,9 +75,9 @@ static struct diag *wrong(struct reader *r, struct piece x, const char *why)
 /* Without the blanks around it. */
 static struct piece trim(struct piece x)
 {
-	while (x.lo < x.hi && (*x.lo == ' ' || *x.lo == '\t'))
+	while (x.lo < x.hi && isblank((unsigned char)*x.lo))
 		x.lo++;
-	while (x.lo < x.hi && (x.hi[-1] == ' ' || x.hi[-1] == '\t'))
+	while (x.lo < x.hi && isblank((unsigned char)x.hi[-1]))
 		x.hi--;
 	return x;
 }

@@ -139,6 +139,12 @@ for name, (rank, start, end) in seen.items():
     assert before not in seen or seen[before][2] <= start, name' "$tmp/y.svg" $hang
 status "a page" 1 "$ccc" explain $hang -o "$tmp/x.html"
 holds "... with the picture" grep -q '<svg ' "$tmp/x.html"
+status "a page of times" 0 "$ccc" simulate schedules/pipelines/1f1b_4x8.csv --format=html
+holds "... names each computation once in its text" python3 -c '
+import re, sys
+text = open(sys.argv[1]).read().split("<pre>")[1].split("\n\n")[1]
+names = re.findall(r"\d+[FB]\d+", text)
+sys.exit(len(names) != 2 * 4 * 8 or len(set(names)) != len(names))' "$tmp/out"
 status "one rank of it" 0 "$ccc" explain $hang --slots 2 --rank 1 --format=svg
 holds "... and no other" sh -c "! grep -q 'data-rank=\"0\"' '$tmp/out'"
 status "a rank that there is not" 2 "$ccc" explain $hang --rank 7
