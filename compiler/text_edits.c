@@ -379,12 +379,8 @@ static void binary(struct edits *x, const struct expr *e)
 	if (compares || (is_sum(e) && x->role != RANGE_END))
 		replace_kin(x, compares ? RELATION : SIGN, operator_span(x, e),
 			    lang_op_text(other[e->op]));
-	if (is_sum(e) && !is_number(e->b) && (x->role == PEER || e->a->kind == E_RANK)) {
+	if (is_sum(e) && !is_number(e->b) && (x->role == PEER || e->a->kind == E_RANK))
 		replace_kin(x, POWER, operator_span(x, e), "^");
-		replace(x, e->b->span, /* even ranks upwards, and odd ones downwards */
-			form(x, "(rank %% 2 == 0 ? %s : -%s)", text_of(x, e->b->span),
-			     text_of(x, e->b->span)));
-	}
 	if (is_mod(e) && is_sum(e->a) && is_number(e->a->b) && e->a->b->value == 1)
 		replace_kin(x, e->a->op == OP_ADD ? DOWN : UP, e->span,
 			    shifted(x, e, e->a->op == OP_ADD ? -1 : 1));
@@ -402,16 +398,9 @@ static void binary(struct edits *x, const struct expr *e)
 		put(x, UP, e->b, shifted(x, e->b, 1));
 		put(x, DOWN, e->b, shifted(x, e->b, -1));
 	}
-	if (e->op == OP_MUL && is_number(e->a) && e->a->value == 2) /* 2 * h */
-		put(x, DOWN, e, text_of(x, e->b->span));
-	if (e->op < sizeof(swapped) / sizeof(*swapped) && swapped[e->op]) {
+	if (e->op < sizeof(swapped) / sizeof(*swapped) && swapped[e->op])
 		replace_far(x, SWAPPED, operator_span(x, e), lang_op_text(swapped[e->op]));
-	}
-	if (e->span.hi - e->span.lo >= MOST_RENAMED) /* linear in the text */
-		return;
-	swap(x, e, text_of(x, e->a->span));
-	swap(x, e, text_of(x, e->b->span));
-	if (e->op == OP_SUB)
+	if (e->op == OP_SUB && e->span.hi - e->span.lo < MOST_RENAMED) /* linear in the text */
 		swap(x, e, form(x, "%s - %s", text_of(x, e->b->span), text_of(x, e->a->span)));
 }
 
@@ -585,7 +574,7 @@ static void inside(struct edits *x, const struct expr *e, bool counted)
 		inside(x, arg, false);
 }
 
-/* (e) % N and its neighbours; (e + R) % N */
+/* (e) % N; (e + R) % N */
 static void wrapped(struct edits *x, const struct expr *e)
 {
 	const char *text = text_of(x, is_mod(e) ? e->a->span : e->span);
@@ -605,10 +594,6 @@ static void wrapped(struct edits *x, const struct expr *e)
 		replace(x, e->span, form(x, "%s %% N", text));
 	else
 		replace_kin(x, WRAP, e->span, form(x, "(%s) %% N", text));
-	if (x->role == INDEX) {
-		replace(x, e->span, form(x, "(%s) %% N", shifted(x, e, 1)));
-		replace(x, e->span, form(x, "(%s) %% N", shifted(x, e, -1)));
-	}
 }
 
 /* An index within a part of the buffer: `c * N + ` before it. */
@@ -710,9 +695,6 @@ static void chunks(struct edits *x, const struct ref *r)
 	x->outer = r->span;
 	x->role = INDEX;
 	other_buffer(x, r);
-	for (uint32_t i = 0; i < x->chunks.n; i++) {
-		replace_far(x, SWAPPED, r->span, x->chunks.v[i]);
-	}
 	if (r->kind == REF_ALL) {
 		replace_kin(x, BLOCK, r->span, form(x, "%s[rank]", name));
 		if (x->peer)
@@ -739,13 +721,10 @@ static void chunks(struct edits *x, const struct ref *r)
 	}
 	if (r->block) {
 		replace_kin(x, BLOCK, r->span, form(x, "%s[%s]", name, text_of(x, r->block->span)));
-		replace(x, r->span, form(x, "%s[%s]", name, lo));
 	}
 	if (!r->block && r->kind == REF_ONE && r->sym->buffer && r->sym->buffer->blocks)
 		for (int i = 0; i < 2; i++)
 			replace(x, r->span, form(x, "%s[%s][%d]", name, lo, i));
-	if (r->block && r->kind == REF_ONE)
-		replace(x, r->span, form(x, "%s[%s][%s]", name, lo, text_of(x, r->block->span)));
 	replace_as(x, r->kind == REF_RANGE ? SWAPPED : CHANGED, r->block ? ALONE : BLOCK, r->span,
 		   name);
 }
@@ -872,30 +851,6 @@ static void without_else(struct edits *x, const struct stmt *s)
 		     (struct span){ between.lo + (uint32_t)(word - text),
 				    between.lo + (uint32_t)(word - text) + 4 },
 		     "", "leaving out `else` in line %u", line_of(x, s->orelse->span));
-}
-
-/* A step as two, in one of its places; around a loop's body, in place of around the loop. */
-static void other_steps(struct edits *x, const struct stmt *s)
-{
-	const struct stmt *loop = s->body, *last = last_of(loop ? loop->body : NULL);
-	const char *line = text_new_line(x, s->span.lo);
-	struct span body = { loop ? loop->span.lo : 0, loop ? last_of(loop)->span.hi : 0 };
-
-	if (!loop || s->span.hi - s->span.lo >= MOST_MOVED || !text_is_here(x, s->span))
-		return;
-	if (loop->kind == S_FOR && !loop->next && last && last != loop->body)
-		edit(x, GUARDED, ALONE, s->span,
-		     form(x, "%sstep { %s }%s", between(x, body.lo, loop->body->span.lo),
-			  between(x, loop->body->span.lo, last->span.hi),
-			  between(x, last->span.hi, body.hi)),
-		     "the step of line %u inside the loop in line %u: one step for each trip",
-		     line_of(x, s->span), line_of(x, loop->span));
-	for (const struct stmt *t = loop->next; t && t->next; t = t->next)
-		edit(x, GUARDED, ALONE, s->span,
-		     form(x, "step { %s }%sstep { %s }", between(x, body.lo, t->span.hi), line,
-			  between(x, t->next->span.lo, body.hi)),
-		     "two steps in place of the one in line %u, the second from `%s` on,",
-		     line_of(x, s->span), shown(x, t->next->span));
 }
 
 static const struct stmt *first_message(const struct stmt *s, const struct stmt **loop)
@@ -1133,9 +1088,10 @@ static void own_scratch(struct edits *x, const struct stmt *s)
 	}
 }
 
-struct chunk_uses {
-	struct edit v[8];
-	const struct edit *at[8];
+/* Edits that make one. */
+struct several {
+	struct edit v[24];
+	const struct edit *at[24];
 	uint32_t n;
 	const struct stmt *loop; /* the first around a use */
 	const char *outside;	 /* the statements outside of loops, as they become */
@@ -1143,7 +1099,7 @@ struct chunk_uses {
 };
 
 /* The scratch's chunk of its own for each trip, in the statements that use it. */
-static void chunk_for_each(struct edits *x, struct chunk_uses *u, const struct stmt *s,
+static void chunk_for_each(struct edits *x, struct several *u, const struct stmt *s,
 			   const struct symbol *t, const struct stmt *loop)
 {
 
@@ -1181,7 +1137,7 @@ static void chunk_for_each(struct edits *x, struct chunk_uses *u, const struct s
 static void scratch_for_each(struct edits *x, const struct stmt *s)
 {
 	const struct stmt *last = last_of(s);
-	struct chunk_uses u = { .outside = "" };
+	struct several u = { .outside = "" };
 	const char *count;
 
 	chunk_for_each(x, &u, s->next, s->buffer->sym, NULL);
@@ -1300,17 +1256,6 @@ static void roots(struct edits *x, struct span span, const char *name)
 	}
 }
 
-static uint32_t buffers_of(const struct decl *d)
-{
-	uint32_t n = 0;
-
-	for (const struct param *p = d->formals; p; p = p->next)
-		n++;
-	for (const struct buffer_def *b = d->kind == D_SCHEDULE ? d->buffers : NULL; b; b = b->next)
-		n++;
-	return n;
-}
-
 /* The callee's numbers, those that have their defaults, and another callee. */
 static void call(struct edits *x, const struct stmt *s)
 {
@@ -1331,7 +1276,7 @@ static void call(struct edits *x, const struct stmt *s)
 	for (const struct unit *u = x->s->module->units; u; u = u->next)
 		for (const struct decl *d = u->decls; d; d = d->next)
 			if ((d->kind == D_PROC || d->kind == D_SCHEDULE) && d != x->schedule &&
-			    d != s->callee && buffers_of(d) == buffers_of(s->callee))
+			    d != s->callee)
 				replace_far(x, SWAPPED, s->name.span, d->name.name);
 }
 
@@ -1581,6 +1526,12 @@ static void other_way(struct edits *x, const struct stmt *s)
 		replace(x, s->span, renamed(x, text_of(x, s->span), s->e->name.name, back));
 }
 
+/* Whether it is all that its block does: a loop of more than one operation. */
+static bool is_loop_of(const struct stmt *s)
+{
+	return s && s->kind == S_FOR && !s->next && !s->e3 && s->body && s->body->next;
+}
+
 static void statement(struct edits *x, const struct stmt *s)
 {
 	if (x->n == MOST_EDITS)
@@ -1637,8 +1588,11 @@ static void statement(struct edits *x, const struct stmt *s)
 	}
 	move_in(x, s);
 	text_merge_loops(x, s);
-	if (s->kind == S_STEP)
-		other_steps(x, s);
+	if (s->kind == S_STEP && is_loop_of(s->body))
+		edit(x, GUARDED, ALONE, s->span,
+		     filled(x, "for $v in $e..$f {$n  step { $b }$n}", s->body),
+		     "the step of line %u inside the loop in line %u: one step for each trip",
+		     line_of(x, s->span), line_of(x, s->body->span));
 	if (s->kind == S_IF) {
 		without_else(x, s);
 		missing_else(x, s);
@@ -1726,8 +1680,6 @@ static void take_pieces(struct edits *x, const struct stmt *s)
 			take(x, &x->conditions, s->e->span);
 		if (is_message(s))
 			take(x, &x->peers, s->e->span);
-		if (is_op(s))
-			take(x, &x->chunks, s->x->span);
 		take_pieces(x, s->body);
 		take_pieces(x, s->orelse);
 	}
@@ -1844,14 +1796,14 @@ static void copies_of_inputs(struct edits *x)
 static void second_half(struct edits *x)
 {
 	static const char *const forms[] = {
-		"if rank == 0 { for p in 1..N { send %s to p } } else { recv %s from 0 }",
-		"for s in 0..N-1 { step { send %s[(rank - s) %% N] to next "
-		" recv %s[(rank - s - 1) %% N] from prev } }",
-		"for s in 0..N-1 { step { send %s[(rank - s + 1) %% N] to next "
-		" recv %s[(rank - s) %% N] from prev } }",
-		"step { for p in 0..N { if p != rank { send %s[rank] to p  recv %s[p] from p } } }",
-		"step { for p in 0..N { if p != rank { send %s[(rank + 1) %% N] to p "
-		" recv %s[(p + 1) %% N] from p } } }",
+		"if rank == 0 { for p in 1..N { send data to p } } else { recv data from 0 }",
+		"for s in 0..N-1 { step { send data[(rank - s) % N] to next "
+		" recv data[(rank - s - 1) % N] from prev } }",
+		"for s in 0..N-1 { step { send data[(rank - s + 1) % N] to next "
+		" recv data[(rank - s) % N] from prev } }",
+		"step { for p in 0..N { if p != rank { send data[rank] to p  recv data[p] from p } } }",
+		"step { for p in 0..N { if p != rank { send data[(rank + 1) % N] to p "
+		" recv data[(p + 1) % N] from p } } }",
 	};
 	const struct stmt *last = last_of(x->schedule->body), *first = x->schedule->body;
 	const struct buffer_def *b = x->schedule->buffers;
@@ -1864,16 +1816,8 @@ static void second_half(struct edits *x)
 	if (!last || !name || (b && b->dir != DIR_INOUT))
 		return;
 	for (size_t i = 0; i < (b ? sizeof(forms) / sizeof(*forms) : 1); i++) {
-		const char *text = "";
+		const char *text = renamed(x, forms[i], "data", name);
 
-		for (const char *f = forms[i]; *f; f++)
-			if (f[0] == '%' && f[1] == 's') {
-				text = form(x, "%s%s", text, name);
-				f++;
-			} else {
-				f += f[0] == '%';
-				text = form(x, "%s%c", text, *f);
-			}
 		/* the first half may receive in place of reducing */
 		edit(x, ADDED, KEYWORD, (struct span){ last->span.hi, last->span.hi },
 		     form(x, "%s%s", text_new_line(x, last->span.lo), text), "`%s` at the end",
@@ -1893,13 +1837,11 @@ static const char *way_back(struct edits *x, const struct stmt *s)
 		    filled(x, op->kind == S_SEND ? "recv $x from $e" : "send $x to $e", op));
 }
 
-/* What some ranks gave to others comes back to them: of one `if` at the end, or before the last
- * statement; or of two. */
+/* What some ranks gave to others comes back to them: of one `if`, or of two. */
 static void ways_back(struct edits *x)
 {
 	const struct stmt *last = last_of(x->schedule->body);
 	const char *line = last ? text_new_line(x, last->span.lo) : "";
-	struct span before = { last ? last->span.lo : 0, last ? last->span.lo : 0 };
 	struct span end = { last ? last->span.hi : 0, last ? last->span.hi : 0 };
 
 	for (const struct stmt *s = x->schedule->body; s; s = s->next) {
@@ -1908,14 +1850,63 @@ static void ways_back(struct edits *x)
 		if (!text)
 			continue;
 		edit(x, ADDED, ALONE, end, form(x, "%s%s", line, text), "`%s` at the end", text);
-		edit(x, ADDED, ALONE, before, form(x, "%s%s", text, line), "`%s` before line %u",
-		     text, line_of(x, before));
 		for (const struct stmt *t = s->next; t; t = t->next)
 			if ((more = way_back(x, t)))
 				edit(x, ADDED, ALONE, end,
 				     form(x, "%s%s%s%s", line, more, line, text),
 				     "`%s` and `%s` at the end", more, text);
 	}
+}
+
+/* Numbers the ranks from the root: rank becomes v, and a peer p (p + R) % N. */
+static void number_from_root(struct edits *x, struct several *u, const struct stmt *s)
+{
+	const char *root = root_name(x), *text;
+
+	for (; s; s = s->next) {
+		const struct expr *v[] = { s->e, s->e2 };
+
+		u->many |= s->kind == S_CALL || s->kind == S_WITHIN || u->n + 2 > 24;
+		for (int i = 0; i < 2 && !u->many; i++) {
+			const struct expr *e = v[i];
+			struct edit *new = &u->v[u->n];
+
+			if (!e || (is_symbol(e, SYM_LET) && e->sym->owner != x->schedule))
+				continue;
+			text = renamed(x, text_of(x, e->span), "rank", "v");
+			if (is_message(s))
+				text = is_int(e, 0) ? root
+						    : form(x,
+							   is_loose(e) ? "((%s) + %s) %% N"
+								       : "(%s + %s) %% N",
+							   text, root);
+			*new = (struct edit){ .span = e->span, .text = text };
+			u->at[u->n++] = new;
+		}
+		number_from_root(x, u, s->body);
+		number_from_root(x, u, s->orelse);
+	}
+}
+
+/* A body that is written for root 0. */
+static void from_root(struct edits *x)
+{
+	const struct stmt *s = x->schedule->body;
+	struct span all = { s ? s->span.lo : 0, s ? last_of(s)->span.hi : 0 };
+	const char *root = root_name(x);
+	struct several u = { 0 };
+
+	if (!root || !s || !text_is_here(x, all) || word_in(text_of(x, all), root) ||
+	    word_in(text_of(x, all), "v"))
+		return;
+	number_from_root(x, &u, s);
+	if (!u.many)
+		edit(x, GUARDED, ALONE, all,
+		     form(x, "let v = (rank - %s) %% N%s%s", root, text_new_line(x, s->span.lo),
+			  text_edited(x, u.at, u.n, all)),
+		     "counting the ranks from the root, with `let v = (rank - %s) %% N` before line %u, v in "
+		     "place of rank, and `(... + %s) %% N` for each peer,",
+		     root, line_of(x, s->span), root);
 }
 
 /* The offset of the schedule's body. */
@@ -2055,15 +2046,6 @@ static void links(struct edits *x, const struct decl *topology)
 	}
 }
 
-static uint32_t length(const struct binding *b)
-{
-	uint32_t n = 0;
-
-	for (; b; b = b->next)
-		n++;
-	return n;
-}
-
 /* The topology's arguments; `on` another topology, with the same arguments or none. */
 static void topologies(struct edits *x)
 {
@@ -2096,10 +2078,7 @@ static void topologies(struct edits *x)
 		for (const struct decl *d = u->decls; d; d = d->next)
 			if (d->kind == D_TOPOLOGY && d != old &&
 			    strcmp(d->name.name, "full") != 0) {
-				if (length(d->params) == x->schedule->ntopology_args)
-					replace_far(x, ELSEWHERE, name, d->name.name);
-				else if (!d->params)
-					replace_far(x, ELSEWHERE, all, d->name.name);
+				replace_far(x, ELSEWHERE, d->params ? name : all, d->name.name);
 			}
 	replace_far(x, ELSEWHERE, all, "full");
 	x->but = "";
@@ -2309,6 +2288,7 @@ void text_edits(struct edits *x)
 		chunks_of_blocks(x);
 	missing_copies(x);
 	ways_back(x);
+	from_root(x);
 	if (x->code == 206)
 		copies_of_inputs(x);
 	if (x->code == 403 || x->code == 408)

@@ -86,8 +86,8 @@ struct edits {
 	struct span outer;	/* the whole expression, and what is shown around it */
 	const struct expr *top; /* the whole expression */
 	const struct stmt *ops[12];
-	uint32_t nops;				 /* near ones */
-	struct pieces conditions, peers, chunks; /* of the schedule */
+	uint32_t nops;			 /* near ones */
+	struct pieces conditions, peers; /* of the schedule */
 };
 
 /** Fills in x->v: edits at the places of the reports come first. */
