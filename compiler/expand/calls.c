@@ -228,8 +228,32 @@ static uint32_t first_entry(const struct cursor *v, uint32_t at, int64_t e)
 	return i;
 }
 
-/* Entry i of the table that begins at `at`. */
-static bool add_entry(struct cursor *v, const struct stmt *s, uint32_t at, uint32_t i)
+/* Help for a table of as many entries as there are ranks, of which entry i is there twice: the ranks that
+ * are in none. O(entries). */
+static void help_missing(struct cursor *v, const struct stmt *s, uint32_t at, uint32_t i,
+			 struct diag *g)
+{
+	const struct group *group = &v->here;
+	uint32_t missing = 0, least = 0, entry = i;
+
+	for (uint32_t k = i; k < group->size; k++)
+		if ((uint64_t)v->entries[at + k] < (uint64_t)group->size)
+			v->met[cursor_whole(v, group, v->entries[at + k])] = v->group;
+	for (uint32_t k = (uint32_t)group->size; k-- > 0;)
+		if (v->met[cursor_whole(v, group, k)] != v->group) {
+			missing++;
+			least = k;
+		}
+	const struct expr *e = s->e->kind == E_TABLE ? s->e->args : s->e->sym->value->args;
+	while (i-- > 0)
+		e = e->next;
+	diag_note(v->ctx->diags, g, e->span, "here is entry %u", entry);
+	if (missing == 1)
+		diag_help(v->ctx->diags, g, "rank %u is in no entry", least);
+}
+
+/* Entry i of the table of n that begins at `at`. */
+static bool add_entry(struct cursor *v, const struct stmt *s, uint32_t at, uint32_t i, uint32_t n)
 {
 	int64_t e = v->entries[at + i];
 	const struct group *g = &v->here;
@@ -240,12 +264,14 @@ static bool add_entry(struct cursor *v, const struct stmt *s, uint32_t at, uint3
 		add_member(v, whole);
 		return true;
 	}
-	if (rank)
-		cursor_report(v, 306, s->e->span,
-			      "entry %u of the group, rank %" PRId64
-			      ", is already a member: entry %u",
-			      i, e, first_entry(v, at, e));
-	else
+	if (rank) {
+		struct diag *d = cursor_report(v, 306, s->e->span,
+					       "entry %u of the group, rank %" PRId64
+					       ", is already a member: entry %u",
+					       i, e, first_entry(v, at, e));
+		if (d && n == g->size)
+			help_missing(v, s, at, i, d);
+	} else
 		cursor_report(v, 306, s->e->span,
 			      "entry %u of the group, %" PRId64
 			      ", is not a rank: ranks are 0 to %" PRId64,
@@ -268,7 +294,7 @@ static void within_table(struct cursor *v, const struct stmt *s)
 	v->group++;
 	bool ok = true;
 	for (uint32_t i = 0; i < n && ok; i++) {
-		ok = add_entry(v, s, at, i);
+		ok = add_entry(v, s, at, i, n);
 		if (ok && v->members[v->nmembers - 1] == v->rank)
 			number = i;
 	}

@@ -99,7 +99,7 @@ struct pipe {
 			input; /* of its rank: of a send the computation, of a WAIT_SEND the send, of a
 				   computation the receive, or the computation that makes its input */
 		uint32_t far; /* the computation of another rank that makes its input */
-	} * takes;	      /* [n] */
+	} *takes;	      /* [n] */
 	struct site *sites;   /* [n]: of its programs */
 };
 
