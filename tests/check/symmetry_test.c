@@ -180,9 +180,11 @@ static bool all_turn(const struct quotient *l, const struct program *all)
 	for (uint32_t r = 0; r < all->nranks && same; r++) {
 		uint32_t n = operations(l, all, r, 0, has);
 		same = n == operations(l, l->p, 0, r, must);
+		if (!same)
+			break;
 		qsort(has, n, sizeof(*has), by_bytes);
 		qsort(must, n, sizeof(*must), by_bytes);
-		same = same && !memcmp(has, must, n * sizeof(*has));
+		same = !memcmp(has, must, n * sizeof(*has));
 	}
 	free(has);
 	free(must);
