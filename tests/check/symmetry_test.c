@@ -1,6 +1,7 @@
 /*
  * Symmetry (compiler/symmetry/), against the passes over all ranks: where rank 0 decides, all
- * must find the program right, with the same figures, texts and statements that store.
+ * must find the program right, with the same figures, texts and statements that store; and where it
+ * runs for all, each rank has its operations, turned.
  *
  *   symmetry_test library DIR MOST        every schedule of DIR, for N = 2..MOST; those of which
  *                                         one rank must be enough are named below; and the texts
@@ -19,7 +20,7 @@
 #include "tests/support/subject.h"
 
 #include "compiler/compile.h"
-#include "compiler/symmetry/kinds/kinds.h"
+#include "compiler/symmetry/mirror.h"
 
 #include <glob.h>
 #include <stdio.h>
@@ -52,6 +53,7 @@ enum { NBY_BITS = sizeof(BY_BITS) / sizeof(*BY_BITS) };
 
 static struct tally {
 	int instances, decided, right, wrong; /* right: by all ranks */
+	int quotients;			      /* rank 0 runs for all, be it right or wrong */
 	int bad;
 } tally;
 
@@ -104,6 +106,91 @@ static const char *differs(struct subject *s, const struct symmetric *one,
 							  : NULL;
 }
 
+/* ---- the operations themselves ---------------------------------------------------------- */
+
+/* An operation by itself: two that are alike have the same bytes. */
+struct made {
+	const struct stmt *stmt;
+	uint32_t kind, path, cell, other, n, peer, channel;
+};
+
+/* Where the turn by r takes the first of an operand's cells. */
+static uint32_t cells_turned(const struct quotient *l, enum turns turns, uint32_t lo, uint32_t n,
+			     uint32_t r)
+{
+	if (n == 0 || turns <= TURNS_ALL)
+		return n ? lo : 0;
+	return l->by_bits || l->by_mirror ? range_turned(l, lo, n, r) : cell_turned(l, lo, r);
+}
+
+/* The operations of one rank of `p`, turned by r; if `p` is the quotient's, by its FIFOs. */
+static uint32_t operations(const struct quotient *l, const struct program *p, uint32_t rank,
+			   uint32_t r, struct made *to)
+{
+	uint32_t n = 0;
+
+	for (uint32_t t = 0; t < p->ntasks; t++)
+		for (uint32_t i = 0; p->tasks[t].rank == rank && i < p->tasks[t].nops; i++) {
+			const struct op *o = &p->tasks[t].ops[i];
+			enum op_kind kind = op_kind(o);
+			if (kind == OP_FRESH || kind == OP_WAIT)
+				continue;
+			const struct stmt *stmt = p->sites[o->site].stmt;
+			struct operands way = l->kinds.operands[stmt->number];
+			if (way.x.turns == TURNS_WHOLE || way.y.turns == TURNS_WHOLE)
+				continue; /* only both pieces together turn */
+			struct made *x = &to[n++];
+			memset(x, 0, sizeof(*x));
+			*x = (struct made){ .stmt = stmt,
+					    .kind = kind,
+					    .path = p->tasks[t].path,
+					    .cell = cells_turned(l, way.x.turns, o->cell, o->n, r),
+					    .n = o->n };
+			if (!op_is_end(o)) {
+				x->other = cells_turned(l, way.y.turns, o->other, o->n, r);
+				continue;
+			}
+			const struct fifo *f = &p->fifos[o->fifo];
+			x->channel = f->channel;
+			if (p != l->p)
+				x->peer = f->src == rank ? f->dst : f->src;
+			else
+				x->peer = rank_turned(l,
+						      kind == OP_SEND
+							      ? l->ahead[o->fifo]
+							      : turn_back(l, l->ahead[o->fifo]),
+						      r);
+		}
+	return n;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(struct made));
+}
+
+/* Whether each rank has rank 0's operations, turned; a loop over all ranks in a step has them in
+ * another order. Also where the program is wrong. */
+static bool all_turn(const struct quotient *l, const struct program *all)
+{
+	struct made *has = calloc(all->nops + 1, sizeof(*has)),
+		    *must = calloc(l->p->nops + 1, sizeof(*must));
+	bool same = true;
+
+	for (uint32_t r = 0; r < all->nranks && same; r++) {
+		uint32_t n = operations(l, all, r, 0, has);
+		same = n == operations(l, l->p, 0, r, must);
+		if (!same)
+			break;
+		qsort(has, n, sizeof(*has), by_bytes);
+		qsort(must, n, sizeof(*must), by_bytes);
+		same = !memcmp(has, must, n * sizeof(*has));
+	}
+	free(has);
+	free(must);
+	return same;
+}
+
 /* One N, and root. Returns whether rank 0 decided. */
 static bool compare(struct subject *s, const char *name, const char *text, uint32_t nranks,
 		    uint32_t slots)
@@ -115,7 +202,8 @@ static bool compare(struct subject *s, const char *name, const char *text, uint3
 	struct diags diags = { .arena = &s->instance,
 			       .sources = &s->sources,
 			       .warn = s->diags.warn };
-	struct checked all;
+	struct checked all = { 0 };
+	struct quotient l;
 	const char *what;
 
 	s->ctx.slots = slots;
@@ -128,6 +216,10 @@ static bool compare(struct subject *s, const char *name, const char *text, uint3
 	tally.right += right;
 	tally.wrong += !right && diags.errors;
 	what = !one.right ? NULL : !right ? "right or wrong" : differs(s, &one, &all, nranks);
+	if (all.program && quotient_make(&l, &s->ctx, &in)) {
+		tally.quotients++;
+		what = all_turn(&l, all.program) ? what : "operations that do not turn";
+	}
 	if (what && tally.bad++ < 5)
 		printf("# %s, N = %u, %u slots: all ranks find another answer: %s\n%s\n", name,
 		       nranks, slots, what, text ? text : "");
@@ -239,11 +331,13 @@ static bool mutants(int count, int seed, const char *dir)
 		subject_free(&s);
 	}
 	/* A test of nothing would pass, too. */
-	bool all = tally.decided > count / 20 && tally.wrong > count / 5;
+	bool all = tally.decided > count / 20 && tally.wrong > count / 5 &&
+		   tally.quotients > tally.decided;
 	return say(all && !tally.bad,
 		   "%d altered texts, %d instances: %d are right, %d wrong; rank 0 decides %d, "
-		   "as all ranks do",
-		   count, tally.instances, tally.right, tally.wrong, tally.decided);
+		   "as all ranks do, and runs for all in %d",
+		   count, tally.instances, tally.right, tally.wrong, tally.decided,
+		   tally.quotients);
 }
 
 /* ---- kinds -------------------------------------------------------------------------------- */
