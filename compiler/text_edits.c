@@ -3,7 +3,13 @@
  *
  * In: a schedule that is wrong, and its reports. Out: edits, in the order of the text, those at the
  * places of the reports first. Each is one place of the text and what would stand there: `<` for
- * `<=`, a guard around a send, a loop the other way round, the receives of a step behind it.
+ * `<=`, a guard around a send, a loop the other way round, the receives of a step behind it. The table
+ * `rules` says what a statement becomes, how far that is from the text, and in which words; edits that
+ * depend on names in scope, on two statements or on the head of the schedule are functions.
+ *
+ * An edit that gives up what the text says (its machine, its root, what its contract promises, some N) is
+ * the farthest, and the message says what it gives up (`but`). A message without a link is cured by any
+ * further link, so edits of a machine come behind those of the schedule, and none exchanges its names.
  */
 #include "compiler/every/every.h"
 #include "compiler/text_edits.h"
