@@ -99,7 +99,7 @@ struct pipe {
 			input; /* of its rank: of a send the computation, of a WAIT_SEND the send, of a
 				   computation the receive, or the computation that makes its input */
 		uint32_t far; /* the computation of another rank that makes its input */
-	} * takes;	      /* [n] */
+	} *takes;	      /* [n] */
 	struct site *sites;   /* [n]: of its programs */
 };
 
@@ -203,6 +203,7 @@ extern const struct pipe_cost pipe_in_units;
 struct pipe_times {
 	double *start,
 		*end;  /* [n] by action; below 0: it has not started, not ended; of waits always */
+	double whole;  /* until all is over */
 	double length; /* the last end of a computation */
 	double most;   /* of all computations of a rank, the most */
 	double idle;   /* the share of the ranks that compute that is idle */
