@@ -80,7 +80,7 @@ static void simulate_sizes(struct session *s, struct ctx *c, const struct pipe *
 			s->status = 2;
 			return;
 		}
-		r.us = t.predicted.seconds * 1e6;
+		r.us = t.whole;
 		r.bound_us = t.most;
 		r.limit = arena_printf(
 			c->arena, "idle %.1f %%; %s", 100 * t.idle,

@@ -203,6 +203,7 @@ extern const struct pipe_cost pipe_in_units;
 struct pipe_times {
 	double *start,
 		*end;  /* [n] by action; below 0: it has not started, not ended; of waits always */
+	double whole;  /* until all is over */
 	double length; /* the last end of a computation */
 	double most;   /* of all computations of a rank, the most */
 	double idle;   /* the share of the ranks that compute that is idle */

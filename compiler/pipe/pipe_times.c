@@ -39,6 +39,7 @@ static void run_in_time(struct ctx *c, const struct pipe *p, const struct pipe_c
 	if (!s) /* a message has no path on the machine */
 		return;
 	to->predicted = simulate(&apart, s, cost->bytes, &line);
+	to->whole = in_units(cost, to->predicted.seconds);
 	for (uint32_t i = 0; i < line.nops; i++) {
 		uint32_t at = timeline_op(to->program, &line.ops[i])->site;
 
