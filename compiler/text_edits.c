@@ -657,17 +657,22 @@ static void expression(struct edits *x, const struct expr *e, enum role role)
 		expression_in(x, e, role, e->span);
 }
 
-/* data[i * G .. (i + 1) * G] with another number for G. */
+/* data[i * G .. (i + 1) * G] with another number for G, or with i * K for i. */
 static void other_names(struct edits *x, struct span span)
 {
-	const char *text = text_of(x, span);
+	const char *text = text_of(x, span), *to;
 
 	for (uint32_t i = 0; i < x->nscope + 2; i++) {
 		const char *from = number_name(x, i);
 
 		for (uint32_t j = 0; from && word_in(text, from) && j < x->nscope + 2; j++)
-			if (number_name(x, j))
-				replace(x, span, renamed(x, text, from, number_name(x, j)));
+			if ((to = number_name(x, j))) {
+				replace(x, span, renamed(x, text, from, to));
+				if (i < x->nscope && x->scope[x->nscope - 1 - i]->kind == SYM_LOOP)
+					replace(x, span,
+						renamed(x, text, from,
+							form(x, "%s * %s", from, to)));
+			}
 	}
 }
 
