@@ -250,11 +250,11 @@ static void offer(struct search *x, struct diag *g, edit_list v, uint32_t n)
 	struct span all = { v[0]->span.lo, v[n - 1]->span.hi };
 	const char *what = edit_text(x, v[0]);
 
-	for (uint32_t i = x->e.first; i < d->n; i++) { /* tried for one N; guesses: slots stay */
+	for (uint32_t i = x->e.first; i < d->n; i++) { /* tried for one N; guesses */
 		struct diag_notes *help = &d->v[i]->help;
 		uint32_t kept = 0;
 
-		for (uint32_t k = 0; k < help->n; k++)
+		for (uint32_t k = 0; k < help->n; k++) /* slots, the first, stay */
 			if (help->v[k].tried ? !k && d->v[i]->has_slots && d->v[i]->min_slots >= 0
 					     : v[0]->far >= ELSEWHERE)
 				help->v[kept++] = help->v[k];
