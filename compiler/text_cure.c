@@ -254,8 +254,9 @@ static void offer(struct search *x, struct diag *g, edit_list v, uint32_t n)
 		struct diag_notes *help = &d->v[i]->help;
 		uint32_t kept = 0;
 
-		for (uint32_t k = 0; k < help->n && v[0]->far >= ELSEWHERE; k++)
-			if (!help->v[k].tried)
+		for (uint32_t k = 0; k < help->n; k++) /* slots, the first, stay */
+			if (help->v[k].tried ? !k && d->v[i]->has_slots && d->v[i]->min_slots >= 0
+					     : v[0]->far >= ELSEWHERE)
 				help->v[kept++] = help->v[k];
 		help->n = kept;
 	}
@@ -287,7 +288,8 @@ static void offer(struct search *x, struct diag *g, edit_list v, uint32_t n)
 	diag_fix(d, g, all, "%s", text_edited(&x->e, v, n, all));
 }
 
-/* The report to help, which is printed first; NULL: there is none, or more slots cure it. */
+/* The report to help, which is printed first; NULL: there is none, or more slots cure it, and the user
+ * asked for no number of them. */
 static struct diag *report_of(const struct session *s, uint32_t first)
 {
 	const struct diags *d = &s->diags;
@@ -298,7 +300,7 @@ static struct diag *report_of(const struct session *s, uint32_t first)
 		    (!g || d->v[i]->phase < g->phase ||
 		     (d->v[i]->phase == g->phase && d->v[i]->span.lo < g->span.lo)))
 			g = d->v[i];
-	if (!g || g->code == 407 || (g->has_slots && g->min_slots >= 0))
+	if (!g || g->code == 407 || (g->has_slots && g->min_slots >= 0 && !s->o->slots_given))
 		return NULL;
 	return g->code == 203 || g->code == 204 || g->code == 206 ||
 			       (g->code > 300 && g->code < 500)
@@ -367,6 +369,7 @@ static bool try_single(struct search *x, struct diag *g, enum far from, enum far
 	}
 	if (found)
 		offer(x, g, &found, 1);
+	const struct edit *last = NULL;
 	bool promised = false; /* the contract may be what is wrong: one edit of it is enough */
 
 	for (uint32_t i = 0; i < x->e.n && found; i++) {
@@ -374,10 +377,12 @@ static bool try_single(struct search *x, struct diag *g, enum far from, enum far
 		bool promise = found->far < ELSEWHERE && !promised && is_promise(e);
 
 		if ((!promise && (e->far != found->far || !is_inverse(x, found, e))) ||
+		    (last && last->span.lo == e->span.lo && !strcmp(last->text, e->text)) ||
 		    !passes(x, &e, 1))
 			continue;
 		diag_cure(&x->e.s->diags, g, "or %s", edit_text(x, e));
 		promised |= promise;
+		last = e;
 	}
 	return found != NULL;
 }

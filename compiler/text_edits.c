@@ -19,7 +19,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-enum { MOST_EDITS = 4000, MOST_ENTRIES = 32 };
+enum { MOST_EDITS = 4000, MOST_ENTRIES = 32, FEW = 3 /* values: a coincidence */ };
 #define MOST_SHOWN 70		       /* bytes of a text in a message */
 #define MOST_MOVED 2000u	       /* bytes of a statement that is moved or unwrapped */
 #define MOST_RENAMED 200u	       /* bytes of a range or operand with another name in it */
@@ -410,6 +410,11 @@ static void binary(struct edits *x, const struct expr *e)
 		swap(x, e, form(x, "%s - %s", text_of(x, e->b->span), text_of(x, e->a->span)));
 }
 
+static bool is_int(const struct expr *e, int64_t value)
+{
+	return e && is_number(e) && e->value == value;
+}
+
 /* Whether a loop's variable is the only name in an expression. */
 static bool is_of_loop(const struct expr *e, const struct symbol **loop)
 {
@@ -559,7 +564,8 @@ static void inside(struct edits *x, const struct expr *e, bool counted)
 	if (e->kind == E_RANK || e->kind == E_N || (e->kind == E_NAME && e->sym) ||
 	    (is_number(e) && (e->value > 0 || x->role == INDEX)))
 		other_name(x, e);
-	if (e->span.hi - e->span.lo < MOST_RENAMED && is_of_loop(e, &loop) && loop)
+	if (e->span.hi - e->span.lo < MOST_RENAMED && is_of_loop(e, &loop) && loop &&
+	    loop != x->few)
 		put(x, POWER, e, form(x, "1 << %s", loop->name));
 	if (e->kind == E_CALL && (e->builtin == BUILTIN_ILOG2 || e->builtin == BUILTIN_CLOG2) &&
 	    text_is_here(x, e->span))
@@ -657,6 +663,24 @@ static void expression(struct edits *x, const struct expr *e, enum role role)
 		expression_in(x, e, role, e->span);
 }
 
+/* data[x * Y .. (x + 1) * Y] for data[y * X .. (y + 1) * X]: another place and size of a group. */
+static void other_axis(struct edits *x, struct span span, const char *text)
+{
+	const char *v[2] = { NULL, NULL }, *name;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < x->nscope; i++)
+		if ((name = number_name(x, i)) && word_in(text, name) && n++ < 2)
+			v[n - 1] = name;
+	for (uint32_t i = 0; n == 2 && i < x->nscope * x->nscope; i++) {
+		const char *a = number_name(x, i / x->nscope), *b = number_name(x, i % x->nscope);
+
+		if (a && b && strcmp(a, b) && strcmp(a, v[0]) && strcmp(a, v[1]) &&
+		    strcmp(b, v[0]) && strcmp(b, v[1]))
+			replace(x, span, renamed(x, renamed(x, text, v[1], b), v[0], a));
+	}
+}
+
 /* data[i * G .. (i + 1) * G] with another number for G, or with i * K for i. */
 static void other_names(struct edits *x, struct span span)
 {
@@ -674,6 +698,8 @@ static void other_names(struct edits *x, struct span span)
 							form(x, "%s * %s", from, to)));
 			}
 	}
+	if (x->in_group)
+		other_axis(x, span, text);
 }
 
 /* The same chunks of another buffer, or all of it, or the rank's. */
@@ -736,7 +762,8 @@ static void chunks(struct edits *x, const struct ref *r)
 	if (!r->block && r->kind == REF_ONE && r->sym->buffer && r->sym->buffer->blocks)
 		for (int i = 0; i < 2; i++)
 			replace(x, r->span, form(x, "%s[%s][%d]", name, lo, i));
-	replace_as(x, r->kind == REF_RANGE ? SWAPPED : CHANGED, r->block ? ALONE : BLOCK, r->span,
+	/* all of it for a part sends more */
+	replace_as(x, r->kind == REF_RANGE ? ADDED : CHANGED, r->block ? ALONE : BLOCK, r->span,
 		   name);
 }
 
@@ -1315,6 +1342,7 @@ static const char *text_of_expr(struct edits *x, const struct expr *e, int by)
  *
  *     $s          the statement; $S: as it is shown in a message
  *     $e $f $g    its expressions; $+e, $-e: one more, one less; $F: $f, in parentheses if need be
+ *     $m          $f with its first sum the other way round
  *     $x $y $i    its chunks, and the index of $x
  *     $w $v $b    what is before its variable, the variable, and its block
  *     $t          what is behind $f
@@ -1349,6 +1377,7 @@ static const char *filled(struct edits *x, const char *form_of, const struct stm
 		       : c == 'F' ? form(x, s->e2->kind == E_BINARY ? "(%s)" : "%s",
 					 text_of_expr(x, s->e2, 0))
 		       : c == 'g' ? text_of_expr(x, s->e3, by)
+		       : c == 'm' ? mirrored(x, s->e2)
 		       : c == 'x' ? text_of(x, s->x->span)
 		       : c == 'y' ? text_of(x, s->y->span)
 		       : c == 'i' ? text_of(x, s->x->lo->span)
@@ -1373,25 +1402,37 @@ enum {
 	OF_NUMBERS = 8, /* a loop */
 	FROM_0 = 16,	/* a loop upwards */
 	FROM_1 = 32,
-	SINGLE = 64,	    /* no `else`, not too long, a block that is not empty */
-	TO_ITSELF = 128,    /* the report is of a peer, and there is a result */
-	RECV_NEXT = 256,    /* a receive follows */
-	HAS_INDEX = 512,    /* one chunk */
-	RANKS = 2048,	    /* three numbers, of a group */
-	HAS_WAY_BACK = 1024 /* a link with a switch, or to a rank with a number */
+	SINGLE = 64,	     /* no `else`, not too long, a block that is not empty */
+	TO_ITSELF = 128,     /* the report is of a peer, and there is a result */
+	RECV_NEXT = 256,     /* a receive follows */
+	HAS_INDEX = 512,     /* one chunk */
+	RANKS = 2048,	     /* three numbers, of a group */
+	HAS_WAY_BACK = 1024, /* a link with a switch, or to a rank with a number */
+	HAS_MIRROR = 4096,   /* a link to a sum, modulo N or not */
+	FORWARDS = 8192	     /* a step that sends on what it receives first */
 };
-
-static bool is_int(const struct expr *e, int64_t value)
-{
-	return e && is_number(e) && e->value == value;
-}
 
 static bool is_symbol(const struct expr *e, enum symbol_kind kind)
 {
 	return e && e->sym && e->sym->kind == kind;
 }
 
-static unsigned facts(const struct edits *x, const struct stmt *s)
+/* Whether the step receives a chunk, and then sends it. */
+static bool forwards(struct edits *x, const struct stmt *step)
+{
+	const struct stmt *loop, *in = first_message(step->body, &loop), *out = NULL;
+
+	for (const struct stmt *s = step->body; s; s = s->next) {
+		const struct stmt *op = is_message(s) ? s : first_message(s->body, &loop);
+
+		out = op ? op : out;
+	}
+	return in && in->kind != S_SEND && out->kind == S_SEND && text_is_here(x, in->x->span) &&
+	       text_is_here(x, out->x->span) &&
+	       !strcmp(text_of(x, in->x->span), text_of(x, out->x->span));
+}
+
+static unsigned facts(struct edits *x, const struct stmt *s)
 {
 	const struct expr *by = s->e3;
 	bool up = s->e2 && !by, down = by && by->kind == E_UNARY && is_int(by->a, 1);
@@ -1410,7 +1451,9 @@ static unsigned facts(const struct edits *x, const struct stmt *s)
 	       (s->next && s->next->kind == S_RECV && text_is_here(x, s->next->span) ? RECV_NEXT
 										     : 0) |
 	       (s->x && s->x->kind == REF_ONE && text_is_here(x, s->x->lo->span) ? HAS_INDEX : 0) |
-	       (s->e3 && s->kind == S_WITHIN ? RANKS : 0) | (link ? HAS_WAY_BACK : 0);
+	       (s->e3 && s->kind == S_WITHIN ? RANKS : 0) | (link ? HAS_WAY_BACK : 0) |
+	       (s->kind == S_LINK && mirrored(x, s->e2) ? HAS_MIRROR : 0) |
+	       (s->kind == S_STEP && x->code == 402 && forwards(x, s) ? FORWARDS : 0);
 }
 
 /* Where the text is, in place of which the other one stands. AROUND: an `if` around the statement. */
@@ -1469,6 +1512,8 @@ static const struct rule {
 	{ K(REDUCE_INTO), 0, WHOLE, CHANGED, ALONE, "reduce $y into $x", NULL },
 	{ K(REDUCE_INTO), 0, WHOLE, CHANGED, ALONE, "copy $x into $y", NULL },
 	{ K(IF), SINGLE, WHOLE, GUARDED, ALONE, "$b", "leaving out `if $e` in line $l" },
+	{ K(STEP), SINGLE | FORWARDS, WHOLE, CHANGED, ALONE, "$b",
+	  "leaving out `step` in line $l" },
 	{ K(STEP), SINGLE, WHOLE, ADDED, ALONE, "$b", "leaving out `step` in line $l" },
 	{ MESSAGES | LOCALS, 0, WHOLE, LEFT_OUT, ALONE, "", "leaving out `$S` in line $l" },
 	{ MESSAGES | LOCALS, 0, AROUND, GUARDED, GUARD, "rank < N - 1", NULL },
@@ -1480,8 +1525,10 @@ static const struct rule {
 	{ MESSAGES, 0, AROUND, GUARDED, GUARD, "$e >= 0", NULL },
 	{ MESSAGES, 0, AROUND, GUARDED, GUARD, "$e != $R", NULL },
 	{ LOCALS, HAS_INDEX, AROUND, GUARDED, GUARD, "$i != rank", NULL },
+	{ K(LINK), HAS_MIRROR, BEHIND, GUARDED, ALONE, "$nlink $e -> $m$t",
+	  "`link $e -> $m$t` behind line $l" },
 	{ K(LINK), HAS_WAY_BACK, BEHIND, GUARDED, ALONE, "$nlink $f -> $e$t",
-	  "`link $f -> $e` behind line $l" },
+	  "`link $f -> $e$t` behind line $l" },
 	{ K(LINK), 0, AROUND, GUARDED, GUARD, "$f < N", NULL },
 	{ K(LINK), 0, AROUND, GUARDED, GUARD, "$f >= 0", NULL },
 };
@@ -1537,6 +1584,47 @@ static void other_way(struct edits *x, const struct stmt *s)
 		replace(x, s->span, renamed(x, text_of(x, s->span), s->e->name.name, back));
 }
 
+/* Whether a chunk of the buffer is read. */
+static bool is_read(const struct stmt *s, const struct symbol *buffer)
+{
+	for (; s; s = s->next) {
+		if (s->kind == S_CALL && s->args)
+			return true;
+		if ((s->x && s->x->sym == buffer && s->kind != S_RECV) ||
+		    is_read(s->body, buffer) || is_read(s->orelse, buffer))
+			return true;
+	}
+	return false;
+}
+
+/* What arrives in a scratch that is never read belongs into the result. */
+static void received(struct edits *x, const struct stmt *s)
+{
+	static const char *const words[] = { "reduce", "copy" };
+	const char *place[] = { "", "[rank]", NULL };
+	const struct span end = { s->span.hi, s->span.hi };
+	const struct stmt *op = s->kind == S_STEP ? s->body : s;
+	const struct buffer_def *b = x->schedule->buffers;
+
+	while (op && op->kind != S_RECV && s->kind == S_STEP)
+		op = op->next;
+	if (!op || op->kind != S_RECV || !op->x->sym || !op->x->sym->buffer ||
+	    op->x->sym->buffer->dir != DIR_SCRATCH || is_read(x->schedule->body, op->x->sym) ||
+	    !text_is_here(x, s->span))
+		return;
+	place[2] = form(x, "[%s]", text_of(x, op->e->span));
+	for (; b; b = b->next)
+		for (int i = 0; b->dir != DIR_IN && i < 6; i++) {
+			const char *text =
+				form(x, "%s %s into %s%s", words[i % 2], text_of(x, op->x->span),
+				     b->name.name, place[i / 2]);
+
+			edit(x, ADDED, ALONE, end,
+			     form(x, "%s%s", text_new_line(x, s->span.lo), text),
+			     "`%s` behind line %u", text, line_of(x, end));
+		}
+}
+
 /* Whether it is all that its block does: a loop of more than one operation. */
 static bool is_loop_of(const struct stmt *s)
 {
@@ -1549,6 +1637,9 @@ static void statement(struct edits *x, const struct stmt *s)
 		return;
 	x->stmt = s;
 	x->peer = is_message(s) && text_is_here(x, s->e->span) ? text_of(x, s->e->span) : NULL;
+	x->outer = s->e ? s->e->span : x->outer;
+	for (uint32_t i = 0; s->kind == S_CHANNEL && i < x->channels.n; i++)
+		replace(x, s->e->span, x->channels.v[i]);
 	if (s->kind == S_FOR || s->kind == S_PAR_FOR) {
 		expression_in(x, s->e, OTHER, (struct span){ s->e->span.lo, s->e2->span.hi });
 		expression_in(x, s->e2, RANGE_END, (struct span){ s->e->span.lo, s->e2->span.hi });
@@ -1612,6 +1703,7 @@ static void statement(struct edits *x, const struct stmt *s)
 		one_by_one(x, s);
 	if (s->kind == S_STEP || s->kind == S_FOR)
 		divided(x, s);
+	received(x, s);
 	if (s->kind == S_SCRATCH) {
 		own_scratch(x, s);
 		expression_in(x, s->buffer->count, RANGE_END, s->span);
@@ -1662,6 +1754,9 @@ static void statements(struct edits *x, const struct stmt *s, const struct stmt 
 			statement(x, s);
 		if (names_one)
 			define(x, s->var);
+		if (names_one && is_number(s->e) && is_number(s->e2) &&
+		    s->e2->value - s->e->value < FEW && s->e->value - s->e2->value < FEW)
+			x->few = s->var;
 		x->in_group |= s->kind == S_WITHIN;
 		statements(x, s->body, s->kind == S_IF ? s : NULL, near);
 		x->in_group = in_group;
@@ -1691,6 +1786,8 @@ static void take_pieces(struct edits *x, const struct stmt *s)
 			take(x, &x->conditions, s->e->span);
 		if (is_message(s))
 			take(x, &x->peers, s->e->span);
+		if (s->kind == S_CHANNEL)
+			take(x, &x->channels, s->e->span);
 		take_pieces(x, s->body);
 		take_pieces(x, s->orelse);
 	}

@@ -86,8 +86,9 @@ struct edits {
 	struct span outer;	/* the whole expression, and what is shown around it */
 	const struct expr *top; /* the whole expression */
 	const struct stmt *ops[12];
-	uint32_t nops;			 /* near ones */
-	struct pieces conditions, peers; /* of the schedule */
+	uint32_t nops;				   /* near ones */
+	struct pieces conditions, peers, channels; /* of the schedule */
+	const struct symbol *few; /* the variable of a loop of few trips, the last that was seen */
 };
 
 /** Fills in x->v: edits at the places of the reports come first. */

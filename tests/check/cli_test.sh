@@ -53,6 +53,19 @@ for how in "" --all-ranks; do
 done
 status "explain without slots" 0 "$ccc" explain -w "$tmp/three.ccs" -n 3 --slots 0
 says "... has a step more" "$tmp/out" "^step 3\$"
+cat >"$tmp/swap.ccs" <<'END'
+schedule swap
+  implements all_to_all(in a[N], out b[N])
+  where N == 2
+{
+  copy a[rank] into b[rank]
+  send a[1 - rank] to 1 - rank
+  recv b[1 - rank] from 1 - rank
+}
+END
+status "a swap without slots" 1 "$ccc" check "$tmp/swap.ccs" --slots 0
+says "... is cured in its text" "$tmp/err" '= help: one .step { ... }. around lines 6 and 7 makes it right'
+says "... and by slots" "$tmp/err" '= help: 1 slot or more cures it'
 status "a value that is not wanted" 2 "$ccc" --version=1
 says "... is told" "$tmp/err" '^ccc: error: --version takes no value'
 status "a missing file" 2 "$ccc" check "$tmp/none.ccs"
