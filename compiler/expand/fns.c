@@ -242,15 +242,21 @@ static inline bool worth_a_look(struct memo *m)
 	return true;
 }
 
+/* v->args from `at` on; none was made yet where v->args is NULL. */
+static inline const struct spread *args_from(const struct cursor *v, uint32_t at)
+{
+	return at ? v->args + at : v->args;
+}
+
 /* The cached value of a call with these arguments, v->args from `at` on, if still valid; else NULL.
  * Calls nest deep, and must use little of C's stack. */
 static RARE const struct kept *find_kept(struct cursor *v, struct memo *m, uint32_t at,
 					 ptrdiff_t used)
 {
-	const struct kept *k = place(m, v->args + at);
-	if (!is_of(k, m, v->args + at) || !is_valid(v, m, k->at) ||
-	    v->idle + k->work > LIMIT_IDLE_WORK || v->depth + k->depth > LIMIT_CALL_DEPTH ||
-	    used + k->stack > v->c_room)
+	const struct spread *args = args_from(v, at);
+	const struct kept *k = place(m, args);
+	if (!is_of(k, m, args) || !is_valid(v, m, k->at) || v->idle + k->work > LIMIT_IDLE_WORK ||
+	    v->depth + k->depth > LIMIT_CALL_DEPTH || used + k->stack > v->c_room)
 		return NULL;
 	v->idle += k->work;
 	if (v->depth + k->depth > v->deepest)
@@ -272,7 +278,7 @@ static RARE struct spread run_and_keep(struct cursor *v, struct memo *m, const s
 	v->c_used = 0;
 	struct spread r = run_body(v, e, at);
 	if (!v->stopped)
-		keep(v, m, v->args + at,
+		keep(v, m, args_from(v, at),
 		     &(struct kept){ .value = r.base,
 				     .work = v->idle - idle,
 				     .depth = v->deepest - v->depth,
