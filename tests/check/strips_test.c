@@ -307,7 +307,7 @@ static void make(struct made *m, const struct text *t, const char *file, bool wa
 		char one[2] = { t->v[i], 0 };
 		say(&twin, one[0] == *LOOP ? walked ? "for z in 0..0 { }" : "// no loop here"
 			   : one[0] == *TABLE
-				   ? walked ? " within group([0, 1]) { }" : " // no group"
+				   ? walked ? " within group([0]) { }" : " // no group"
 				   : one);
 	}
 	front.unsaved = &(struct unsaved){ file, twin.v, twin.n };
