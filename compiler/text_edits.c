@@ -19,7 +19,12 @@
 #include <stdarg.h>
 #include <string.h>
 
-enum { MOST_EDITS = 4000, MOST_ENTRIES = 32, FEW = 3 /* values: a coincidence */ };
+enum {
+	MOST_EDITS = 4000,
+	MOST_ENTRIES = 32,
+	MOST_TOGETHER = 24,
+	FEW = 3 /* values: a coincidence */
+};
 #define MOST_SHOWN 70		       /* bytes of a text in a message */
 #define MOST_MOVED 2000u	       /* bytes of a statement that is moved or unwrapped */
 #define MOST_RENAMED 200u	       /* bytes of a range or operand with another name in it */
@@ -619,7 +624,7 @@ static void in_part(struct edits *x, const struct expr *e)
 				form(x, "%s * %s + ", x->scope[i]->name, size));
 }
 
-/* A name or number alone is shown with what is around it. */
+/* A name or number alone is shown with the text around it. */
 static void expression_in(struct edits *x, const struct expr *e, enum role role, struct span around)
 {
 	if (!e || !text_is_here(x, e->span))
@@ -961,7 +966,7 @@ static void cut(struct edits *x, struct halves *h, uint32_t lo, uint32_t hi)
 		h->cut[h->ncut++] = (struct span){ lo, hi + (uint32_t)strspn(text, " \t\r\n") };
 }
 
-/* Cuts the sends out of the statements, or what is no send, and the words of steps. Returns whether
+/* Cuts the sends out of the statements, or all but the sends, and the words of steps. Returns whether
  * any operation stays. */
 static bool half(struct edits *x, struct halves *h, const struct stmt *s, bool sends, bool steps)
 {
@@ -1126,17 +1131,17 @@ static void own_scratch(struct edits *x, const struct stmt *s)
 	}
 }
 
-/* Edits that make one. */
+/* Edits that make one; of more places than MOST_TOGETHER none is made. */
 struct several {
-	struct edit v[24];
-	const struct edit *at[24];
+	struct edit v[MOST_TOGETHER];
+	const struct edit *at[MOST_TOGETHER];
 	uint32_t n;
 	const struct stmt *loop; /* the first around a use */
 	const char *outside;	 /* the statements outside of loops, as they become */
 	bool many;
 };
 
-/* The scratch's chunk of its own for each trip, in the statements that use it. */
+/* A chunk of the scratch for each trip, in the statements that use it. */
 static void chunk_for_each(struct edits *x, struct several *u, const struct stmt *s,
 			   const struct symbol *t, const struct stmt *loop)
 {
@@ -1151,7 +1156,7 @@ static void chunk_for_each(struct edits *x, struct several *u, const struct stmt
 			if (!r || r->sym != t || u->many)
 				continue;
 			u->loop = u->loop ? u->loop : loop;
-			u->many = u->n + 1 == sizeof(u->at) / sizeof(*u->at) || !u->loop;
+			u->many = u->n + 1 == MOST_TOGETHER || !u->loop;
 			if (u->many)
 				return;
 			e->span = r->span;
@@ -1294,7 +1299,7 @@ static void roots(struct edits *x, struct span span, const char *name)
 	}
 }
 
-/* The callee's numbers, those that have their defaults, and another callee. */
+/* A call's numbers, given or by default; and another callee. */
 static void call(struct edits *x, const struct stmt *s)
 {
 	uint32_t end = s->span.hi - 1;
@@ -1344,8 +1349,8 @@ static const char *text_of_expr(struct edits *x, const struct expr *e, int by)
  *     $e $f $g    its expressions; $+e, $-e: one more, one less; $F: $f, in parentheses if need be
  *     $m          $f with its first sum the other way round
  *     $x $y $i    its chunks, and the index of $x
- *     $w $v $b    what is before its variable, the variable, and its block
- *     $t          what is behind $f
+ *     $w $v $b    the text before its variable, the variable, and its block
+ *     $t          the text behind $f
  *     $2 $L $X    it with the next statement, their lines, and the chunks of the next
  *     $n $l       a new line, its line
  *     $R $O       the root, or 0; a result
@@ -1409,7 +1414,7 @@ enum {
 	RANKS = 2048,	     /* three numbers, of a group */
 	HAS_WAY_BACK = 1024, /* a link with a switch, or to a rank with a number */
 	HAS_MIRROR = 4096,   /* a link to a sum, modulo N or not */
-	FORWARDS = 8192	     /* a step that sends on what it receives first */
+	FORWARDS = 8192	     /* a step that receives a chunk, and sends it on */
 };
 
 static bool is_symbol(const struct expr *e, enum symbol_kind kind)
@@ -1974,7 +1979,7 @@ static void number_from_root(struct edits *x, struct several *u, const struct st
 	for (; s; s = s->next) {
 		const struct expr *v[] = { s->e, s->e2 };
 
-		u->many |= s->kind == S_CALL || s->kind == S_WITHIN || u->n + 2 > 24;
+		u->many |= s->kind == S_CALL || s->kind == S_WITHIN || u->n + 2 > MOST_TOGETHER;
 		for (int i = 0; i < 2 && !u->many; i++) {
 			const struct expr *e = v[i];
 			struct edit *new = &u->v[u->n];
@@ -2300,41 +2305,44 @@ static void promises(struct edits *x)
 	x->least = CHANGED;
 }
 
-/* A contract for any number of chunks: out b[2][C] for out b[2], b[0][i] for b[0], a[C] for a[1]. */
+/* A contract for any number of chunks: out b[2][C] for out b[2], b[0][i] for b[0], a[C] for a[1]. None for a
+ * contract of more than MOST_TOGETHER places. */
 static void chunks_of_blocks(struct edits *x)
 {
 	const struct ensures *c = x->schedule->contract->ensures, *last = c;
-	struct edit v[16];
-	const struct edit *at[16];
 	struct span all = { x->schedule->contract->span.lo, 0 };
-	uint32_t n = 0;
+	struct several u = { 0 };
 
+	if (!c)
+		return;
 	for (const struct buffer_def *b = x->schedule->contract->buffers; b; b = b->next) {
-		if (n == 8 || b->blocks || b->sized || !text_is_here(x, b->count->span))
+		if (u.n == MOST_TOGETHER || b->blocks || b->sized ||
+		    !text_is_here(x, b->count->span))
 			return;
-		v[n++] = (struct edit){ .span = b->count->span,
-					.text = is_int(b->count, 1) ? "C" : "][C" };
+		u.v[u.n++] = (struct edit){ .span = b->count->span,
+					    .text = is_int(b->count, 1) ? "C" : "][C" };
 	}
 	for (; c; last = c, c = c->next)
-		for (int i = 0; i < 2 && n < sizeof(v) / sizeof(*v); i++) {
+		for (int i = 0; i < 2; i++) {
 			const struct term *t = c->right->body ? c->right->body : c->right;
 			const struct ref *r = i ? t->ref : c->left;
 
-			if (!r || !r->lo || r->block)
+			if (u.n == MOST_TOGETHER || !r || !r->lo || r->block)
 				return;
-			v[n++] = (struct edit){ .span = r->lo->span,
-						.text = is_int(r->sym->buffer->count, 1) ? "i"
-											 : "][i" };
+			u.v[u.n++] =
+				(struct edit){ .span = r->lo->span,
+					       .text = is_int(r->sym->buffer->count, 1) ? "i"
+											: "][i" };
 		}
-	for (uint32_t i = 0; i < n; i++) {
-		if (*v[i].text == ']') /* behind what is there */
-			v[i].span.lo = v[i].span.hi;
-		at[i] = &v[i];
+	for (uint32_t i = 0; i < u.n; i++) {
+		if (*u.v[i].text == ']') /* behind the number */
+			u.v[i].span.lo = u.v[i].span.hi;
+		u.at[i] = &u.v[i];
 	}
 	all.hi = last->span.hi;
-	edit(x, CHANGED, ALONE, all, text_edited(x, at, n, all),
+	edit(x, CHANGED, ALONE, all, text_edited(x, u.at, u.n, all),
 	     "a contract for blocks of C chunks, with `%s`,",
-	     text_edited(x, at + n - 2, 2, last->span));
+	     text_edited(x, u.at + u.n - 2, 2, last->span));
 }
 
 static void all_statements(struct edits *x, bool near)

@@ -47,7 +47,7 @@ struct edit {
 	const char *text;	 /* in its place */
 	struct span shown;	 /* the expression or statement around it */
 	const char *what;	 /* the edit in words; NULL: `text` in place of `shown` */
-	const char *but;	 /* what it gives up, for the message; "": nothing */
+	const char *but;	 /* the loss, for the message; "": none */
 	const struct stmt *stmt; /* of the edit; or NULL */
 	enum kin kin;
 	enum role role;
@@ -83,7 +83,7 @@ struct edits {
 	enum role role;
 	enum far least;		/* edits are not nearer than this */
 	const char *but;	/* what they give up */
-	struct span outer;	/* the whole expression, and what is shown around it */
+	struct span outer;	/* the whole expression, with the text shown around it */
 	const struct expr *top; /* the whole expression */
 	const struct stmt *ops[12];
 	uint32_t nops;				   /* near ones */

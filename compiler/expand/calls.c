@@ -271,11 +271,12 @@ static bool add_entry(struct cursor *v, const struct stmt *s, uint32_t at, uint3
 					       i, e, first_entry(v, at, e));
 		if (d && n == g->size)
 			help_missing(v, s, at, i, d);
-	} else
+	} else {
 		cursor_report(v, 306, s->e->span,
 			      "entry %u of the group, %" PRId64
 			      ", is not a rank: ranks are 0 to %" PRId64,
 			      i, e, g->size - 1);
+	}
 	return false;
 }
 

@@ -305,10 +305,9 @@ static void make(struct made *m, const struct text *t, const char *file, bool wa
 	twin.n = 0;
 	for (size_t i = 0; i < t->n; i++) {
 		char one[2] = { t->v[i], 0 };
-		say(&twin, one[0] == *LOOP ? walked ? "for z in 0..0 { }" : "// no loop here"
-			   : one[0] == *TABLE
-				   ? walked ? " within group([0]) { }" : " // no group"
-				   : one);
+		say(&twin, one[0] == *LOOP    ? walked ? "for z in 0..0 { }" : "// no loop here"
+			   : one[0] == *TABLE ? walked ? " within group([0]) { }" : " // no group"
+					      : one);
 	}
 	front.unsaved = &(struct unsaved){ file, twin.v, twin.n };
 	in.module = lang_load(&front, file);
@@ -322,7 +321,7 @@ static void make(struct made *m, const struct text *t, const char *file, bool wa
 		m->p = expand(&c, &in, false);
 }
 
-/* The errors of one, as a text: what is only warned of is nothing of ours. */
+/* The errors of one, as a text, without warnings. */
 static struct text mistakes(struct made *m)
 {
 	struct text t = { .n = 0 };

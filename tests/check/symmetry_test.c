@@ -396,7 +396,7 @@ static bool kinds_by_mirrors(void)
 		{ "send d[place(rank)] to dst", NULL },
 		{ "send d[place(dst)] to dst", NULL },
 		{ "send d[place(rank + 1)] to dst", "chunks" },
-		{ "send d[far(rank)] to dst", "chunks" }, /* of `rank`, beside its argument */
+		{ "send d[far(rank)] to dst", "chunks" }, /* of `rank`, and of its argument */
 		{ "send d[place(rank)] to place(rank)", "a peer" },
 		{ "send d[place(rank) + 1] to dst", "chunks" },
 		{ "if place(rank) == 1 { send d[rank] to dst }", "a condition" },

@@ -1,6 +1,6 @@
 /*
- * Kinds of expressions: see kinds.h. Evaluates an expression to a kind in place of a number; what is
- * known is evaluated to its number, by the operators of number.h, and calls of fns by the cursor of
+ * Kinds of expressions: see kinds.h. Evaluates an expression to a kind in place of a number; a known
+ * value becomes its number, by the operators of number.h, and calls of fns by the cursor of
  * the instance. A fn that calls itself with arguments that are SAME is SAME if the rest of it is: by
  * induction on the calls, as every run of it ends. Any other recursion is OTHER.
  */
@@ -148,8 +148,8 @@ static struct kind bitwise(const struct expr *e, struct kind a, struct kind b)
 	}
 }
 
-/* Whether the bounds decide a comparison; *is: its value. An order that holds for the ends that make it
- * hardest, or not for those that make it easiest, is the same for all. */
+/* Whether the bounds decide a comparison; *is: its value. An order that holds where it is hardest,
+ * or fails where it is easiest, has one value. */
 static bool is_decided(enum expr_op op, struct kind a, struct kind b, bool *is)
 {
 	if (op < OP_EQ || op > OP_GE || !(max_of(a.most, b.most) <= KIND_EXACT))
@@ -270,7 +270,7 @@ static struct kind condition(struct kinds *k, const struct expr *e)
 	return kind_is_same(is) ? join(k, kinds_of(k, e->b), kinds_of(k, e->c)) : OTHER;
 }
 
-/* A let of a file or a topology, evaluated at its first use. A bare count has no kind of its own. */
+/* A let of a file or a topology, evaluated at its first use. A bare count has no kind. */
 static struct kind lazy(struct kinds *k, const struct symbol *s)
 {
 	uint8_t *state = &k->state[s->id];

@@ -79,9 +79,9 @@
  * is.
  *
  * An overflow must not happen on one rank alone. So each kind has a bound of its value, and the
- * form is OTHER if the bound is not well below 2^63. A value that is SAME with equal bounds is known:
- * where all parts of an expression are, it is evaluated, and of a branch whose condition is known,
- * only what runs is looked at.
+ * form is OTHER if the bound is not well below 2^63. A value that is SAME with equal bounds is known.
+ * An expression of known parts is evaluated. Where the condition of a branch is known, only the side that
+ * runs is examined.
  *
  * O(text), with each call walked anew; at most LIMIT_KIND_WORK nodes.
  */
