@@ -79,6 +79,7 @@ void session_row(struct session *s, const struct cost_row *r)
 		contest_add(s->o->contest, r);
 	else
 		cost_print_row(s->out.stream, s->o->view.format, r);
+	fflush(s->out.stream); /* the next row may take long */
 }
 
 /* What happens in one call, as a picture, page or trace. */

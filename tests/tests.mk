@@ -148,7 +148,7 @@ SUITES_lang := \
 	"tests/lang/diagnostics_test.sh $(BUILD)" \
 	"tests/lang/format_test.sh $(BUILD)" \
 	"tests/lang/depth_test.sh $(BUILD)" \
-	"60 $(T)/lang/fuzz_test tests/lang/corpus schedules schedules/broken -- tests/check/good tests/check/diag"
+	"40 $(T)/lang/fuzz_test tests/lang/corpus schedules/broken -- schedules tests/check/good tests/check/diag"
 NEEDS_lang := all
 
 SUITES_check := \
@@ -189,7 +189,7 @@ SUITES_check := \
 	"tests/check/symmetry_test.sh $(BUILD)" \
 	"$(T)/check/roots_test 4000 1 schedules" \
 	"$(T)/check/roots_test traps" \
-	"25 $(T)/check/mutants_test schedules 3"
+	"25 $(T)/check/mutants_test schedules 5"
 NEEDS_check := all $(T)/cpu/results_test $(T)/ccrun/report_test
 
 SUITES_msccl := \
@@ -401,7 +401,7 @@ SUITES_long := \
 	"~ $(T)/cpu/mixed_calls_test $(T)/modules tests/cpu/layouts procs" \
 	"20 $(T)/cpu/random_runs_test 1000 2 tasks" \
 	"20 $(T)/cpu/random_runs_test 1000 2 procs" \
-	"60 $(T)/lang/fuzz_test tests/check/good tests/check/diag tests/lang/mistakes" \
+	"100 $(T)/lang/fuzz_test schedules tests/check/good tests/check/diag tests/lang/mistakes" \
 	"60 $(T)/check/mutants_test schedules" \
 	"60 tests/explain/pictures_test.sh $(BUILD) 1000 3 4 8" \
 	"30 $(T)/check/bits_test 100000 2 schedules" \

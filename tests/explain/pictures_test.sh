@@ -5,7 +5,7 @@ set -u
 . tests/support/lib.sh
 build=${1:-build}
 ccc=$build/bin/ccc
-random=${2:-100}
+random=${2:-50}
 if [ $# -ge 3 ]; then shift 2; else set -- 3 8; fi
 numbers=$*
 ring=schedules/ring_allreduce.ccs

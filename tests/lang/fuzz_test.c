@@ -3,7 +3,7 @@
  * expansion, checks, proofs for every N, explain, tables, lowering, modules and the proof of what was
  * written, exports; of right and of wrong programs; formatter. As a program it replays the files of
  * the folders it is given, and seeded mutations of each, and of the folders behind -- through a
- * fifth of the command lines and with half as many mutations; built with -DFUZZING it is the entry of
+ * tenth of the command lines and with a third of the mutations; built with -DFUZZING it is the entry of
  * libFuzzer (make fuzz). It finds crashes, hangs, modules that are not right, errors without a code
  * and, under the sanitizers, leaks and undefined behaviour.
  */
@@ -111,7 +111,7 @@ int main(int argc, char **argv)
 		glob_t g;
 
 		if (!strcmp(argv[i], "--")) {
-			by = 5, mutations = MUTATIONS / 2;
+			by = 10, mutations = MUTATIONS / 3;
 			continue;
 		}
 		snprintf(pattern, sizeof(pattern), "%s/*", argv[i]);
