@@ -88,12 +88,11 @@ struct pipe {
 	uint32_t nranks, nstages, nmbs;
 	struct pipe_action *v; /* rank by rank, in the order of the text */
 	uint32_t n, cap;
-	uint32_t *first; /* [nranks + 1]: rows of v */
-	uint32_t capranks;
 	bool backward, messages, waits; /* it has some: messages as it was read, waits for sends */
 	uint32_t *rank_of;		/* [nstages] */
 	/* By pipe_index(); rows of v, or NONE. */
-	uint32_t *at; /* [PIPE_NAMED][nstages][nmbs]: the first one */
+	uint32_t *first; /* [nranks + 1] */
+	uint32_t *at;	 /* [PIPE_NAMED][nstages][nmbs]: the first one */
 	struct pipe_takes {
 		uint32_t
 			input; /* of its rank: of a send the computation, of a WAIT_SEND the send, of a
@@ -151,7 +150,7 @@ struct pipe *pipe_read(struct ctx *c, struct source *source);
  *  stages * microbatches). */
 bool pipe_sound(struct ctx *c, struct pipe *p);
 
-/** Fills in the rows; also of an edited text. O(actions + stages * microbatches). */
+/** Fills in the rows; also of an edited text. O(actions + ranks + stages * microbatches). */
 void pipe_index(struct arena *a, struct pipe *p);
 
 /** Whether each action of a complete text stands behind those of its rank that it needs. E0605.
@@ -159,7 +158,7 @@ void pipe_index(struct arena *a, struct pipe *p);
 bool pipe_ordered(struct ctx *c, const struct pipe *p);
 
 /** The text with messages, from one of computations alone that is sound. NULL: computations wait
- *  for one another, which is reported (E0304). O(actions log actions). */
+ *  for one another, which is reported (E0304). O(actions + turns * ranks / 64). */
 struct pipe *pipe_lower(struct ctx *c, const struct pipe *p);
 
 /** Writes it as `_dump_csv` does. O(actions). */

@@ -78,6 +78,7 @@ void pipe_index(struct arena *a, struct pipe *p)
 	p->at = none_array(a, (size_t)PIPE_NAMED * p->nstages * p->nmbs);
 	p->takes = ARENA_ARRAY(a, struct pipe_takes, p->n);
 	p->sites = ARENA_ARRAY(a, struct site, p->n);
+	p->first = ARENA_ARRAY(a, uint32_t, p->nranks + 1);
 	for (uint32_t i = 0; i < p->n; i++) {
 		const struct pipe_action *x = &p->v[i];
 		uint32_t *at = x->mb < p->nmbs ? pipe_at(p, x->kind, x->stage, x->mb) : NULL;
@@ -87,6 +88,9 @@ void pipe_index(struct arena *a, struct pipe *p)
 	}
 	for (uint32_t i = 0; i < p->n; i++)
 		p->takes[i] = find_takes(p, &p->v[i]);
+	for (uint32_t r = 0, i = 0; r < p->nranks; p->first[++r] = i)
+		while (i < p->n && p->v[i].rank == r)
+			i++;
 }
 
 /* ---- stages and their ranks -------------------------------------------------------------- */
