@@ -94,12 +94,13 @@ struct pipe {
 	uint32_t *first; /* [nranks + 1] */
 	uint32_t *at;	 /* [PIPE_NAMED][nstages][nmbs]: the first one */
 	struct pipe_takes {
-		uint32_t
-			input; /* of its rank: of a send the computation, of a WAIT_SEND the send, of a
-				   computation the receive, or the computation that makes its input */
-		uint32_t far; /* the computation of another rank that makes its input */
-	} *takes;	      /* [n] */
-	struct site *sites;   /* [n]: of its programs */
+		/* Of its rank: of a send the computation, of a WAIT_SEND the send, of a computation the receive,
+		   or the computation that makes its input */
+		uint32_t input;
+		/* Of another rank: of a computation the one that makes its input, of a receive the send */
+		uint32_t far;
+	} *takes;	    /* [n] */
+	struct site *sites; /* [n]: of its programs */
 };
 
 /* Where the row of the action of that kind, stage and microbatch is, or NONE. */

@@ -56,9 +56,11 @@ static struct pipe_takes find_takes(const struct pipe *p, const struct pipe_acti
 	bool back = a->does & PIPE_BACK;
 	uint32_t from = back ? a->stage + 1 : a->stage - 1, maker = NONE;
 
-	if (a->mb >= p->nmbs || a->does & PIPE_RECEIVES)
+	if (a->mb >= p->nmbs)
 		return (struct pipe_takes){ NONE, NONE };
-	if (a->does & PIPE_SENDS)
+	if (a->does & PIPE_RECEIVES)
+		maker = *pipe_at(p, PIPE_SEND_F + back, from, a->mb);
+	else if (a->does & PIPE_SENDS)
 		maker = pipe_result(p, back, a->stage, a->mb);
 	else if (a->does & PIPE_WAITS)
 		maker = *pipe_at(p, PIPE_SEND_F + back, a->stage, a->mb);

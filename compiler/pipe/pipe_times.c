@@ -100,7 +100,7 @@ static void count_flights(struct ctx *c, const struct pipe *p, struct pipe_times
 
 	for (uint32_t i = 0; i < p->n; i++) {
 		uint32_t from = p->takes[i].far;
-		if (from == NONE)
+		if (from == NONE || !(p->v[i].does & PIPE_COMPUTES))
 			continue;
 		uint64_t pair = (uint64_t)p->v[from].rank << 32 | p->v[i].rank;
 		v[n++] = (struct flight){ pair, t->end[pipe_bracket_end(p, from) - 1], 1 };
