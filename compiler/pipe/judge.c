@@ -174,6 +174,7 @@ void pipe_judge(struct ctx *c, const struct pipe *p, enum pipe_streams streams,
 {
 	struct diags *d = c->diags;
 	const char *others = ""; /* queues with which it finishes */
+	double *f = v->row.figures, *least = f + PIPE_LEAST;
 	struct deadlock_report dead;
 	struct program *prog;
 
@@ -183,11 +184,11 @@ void pipe_judge(struct ctx *c, const struct pipe *p, enum pipe_streams streams,
 		arena_free(c->scratch);
 		prog = pipe_program(c, p, s);
 		dead = deadlock(c, prog);
-		v->least[s] = dead.min_slots;
+		least[s] = (double)dead.min_slots;
 	}
 	d->phase = PHASE_MATCH;
-	v->swapped = pipe_swapped(c, p, prog, true);
-	v->right = !v->swapped && !dead.deadlocked;
+	const uint32_t swapped = pipe_swapped(c, p, prog, true);
+	v->right = !swapped && !dead.deadlocked;
 	d->phase = PHASE_DEADLOCK;
 	if (dead.deadlocked) {
 		uint32_t first = d->n;
@@ -195,12 +196,20 @@ void pipe_judge(struct ctx *c, const struct pipe *p, enum pipe_streams streams,
 		witness(c, &dead);
 		d->where = NULL;
 		for (int k = 0; k < NSTREAMS; k++)
-			if (v->least[k] >= 0 && v->least[k] <= c->slots)
+			if (least[k] >= 0 && least[k] <= c->slots)
 				others = arena_printf(c->scratch, "%s%s--streams=%s", others,
 						      *others ? ", " : "", pipe_streams_names[k]);
 		if (*others)
 			diag_cure(d, d->v[first], "other queues cure it: %s", others);
 		pipe_cure(c, p, streams, d->v[first]);
 	}
+	arena_free(c->scratch);
+	struct pipe_times t = pipe_times(c, p, STREAMS_NONE, &pipe_in_units);
+	const double whole[] = { p->nranks, p->nstages, p->nmbs, swapped };
+	const double run[] = { t.in_flight, t.held, t.length, t.idle };
+	memcpy(f, whole, sizeof(whole));
+	if (t.predicted.over)
+		memcpy(f + PIPE_IN_FLIGHT, run, sizeof(run));
+	v->row.wrong = false;
 	arena_free(c->scratch);
 }

@@ -11,19 +11,8 @@
  *   chart.c         the picture: ranks over time
  *   pipe_report.c   the verdict, as text or JSON; rows of the table
  *
- * What a text means. Stage s is on the rank that computes it. A forward (F) sends its result to
- * stage s + 1, a backward (B, or I) to stage s - 1, if that is on another rank. Each rank has one
- * queue of computations, and queues of communications, one for each communicator: one
- * (streams=rank), one for each other rank (pair), one for each other rank and direction of the
- * pipeline (edge), or one for each sender and receiver (directed; PyTorch 2.15 with
- * pipeline_per_edge_p2p). A queue runs in the order of the text. A
- * communication starts when the computations before it in the text have finished, a computation
- * when its receive has. WAIT_SEND makes the computations behind it wait for its send. What stands
- * in one BATCH and one queue starts together. The k-th send from rank a to rank b in a
- * communicator meets the k-th receive there.
- *
- * So a queue is a task of struct program, a computation is an operation that touches nothing, and
- * deadlock() decides, as for every schedule.
+ * docs/pipelines.md has what a text means. Of its queues each is a task of struct program, a computation is an
+ * operation that touches nothing, and deadlock() decides, as for every schedule.
  */
 #ifndef CCS_COMPILER_PIPE_PIPE_H
 #define CCS_COMPILER_PIPE_PIPE_H
@@ -142,7 +131,7 @@ static inline uint32_t pipe_bracket_end(const struct pipe *p, uint32_t i)
 /** An action that stands for itself, without its place. In the arena. */
 struct pipe_action pipe_new(struct arena *a, enum pipe_kind k, uint32_t stage, uint32_t mb);
 
-/** Reads a text that is one of c->sources. E0604, with line and column. NULL: it is no such text.
+/** Reads a text that is one of c->sources. E0604, E0501, with line and column. NULL: it is no such text.
  *  O(bytes). */
 struct pipe *pipe_read(struct ctx *c, struct source *source);
 
@@ -176,16 +165,27 @@ uint32_t pipe_swapped(struct ctx *c, const struct pipe *p, struct program *prog,
  *  actions). */
 void pipe_cure(struct ctx *c, const struct pipe *p, enum pipe_streams streams, struct diag *d);
 
-struct pipe_verdict {
-	const struct pipe *p;
-	bool lowered;		 /* its messages are those of pipe_lower() */
-	int64_t least[NSTREAMS]; /* slots; -1: none is enough */
-	uint32_t swapped;	 /* messages that another receive takes */
-	bool right;		 /* none is swapped, and it finishes as was asked */
+/* Figures in the order of the table's columns; below 0: there is none. Ranks, stages and microbatches are before these;
+ * the last four are of a run of the computations alone, in units. */
+enum {
+	PIPE_SWAPPED = 3,
+	PIPE_LEAST,
+	PIPE_IN_FLIGHT = PIPE_LEAST + NSTREAMS,
+	PIPE_HELD,
+	PIPE_UNITS,
+	PIPE_IDLE,
+	PIPE_FIGURES
 };
 
-/** Reports swapped messages (E0607) and, for `streams`, a deadlock at c->slots (E0304).
- *  O(actions) a run, O(log) runs. */
+struct pipe_verdict {
+	const struct pipe *p;
+	bool lowered;	       /* its messages are those of pipe_lower() */
+	bool right;	       /* none is swapped, and it finishes as was asked */
+	struct sheet_pipe row; /* of the table */
+};
+
+/** Fills in the verdict but for `lowered`. Reports swapped messages (E0607) and, for `streams`, a deadlock at
+ *  c->slots (E0304). O(actions) a run, O(log) runs. */
 void pipe_judge(struct ctx *c, const struct pipe *p, enum pipe_streams streams,
 		struct pipe_verdict *v);
 
@@ -231,8 +231,5 @@ const char *pipe_sizes(struct arena *a, const struct pipe *p);
 /** Prints the verdict, as text or a JSON object. `eager`: bytes that are buffered for a pair of
  *  ranks. False: no memory. */
 bool pipe_report(struct ctx *c, const struct pipe_verdict *v, uint64_t eager, bool json, FILE *out);
-
-/** Adds a row; v == NULL: the file was not understood. `file` lives as long as the sheet. */
-void pipe_add_row(struct ctx *c, const char *file, const struct pipe_verdict *v, struct sheet *to);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * Program: a pipeline's actions as operations that the passes know.
  *
- * In: a sound text, and its kind of streams (pipe.h has the meaning). Out: a program with a task
+ * In: a sound text, and its kind of streams (docs/pipelines.md has the meaning). Out: a program with a task
  * for each queue: tasks 0 .. nranks - 1 compute, those behind them communicate.
  *
  *     F B I W, UNSHARD ...   FRESH of nothing, behind a WAIT for the receive of its input

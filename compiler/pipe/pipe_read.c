@@ -64,7 +64,7 @@ static struct diag *wrong(struct reader *r, struct piece x, const char *why)
 	if (s < x.hi) {
 		r->most = 0; /* it is no text at all */
 		return diag_add(ds, SEV_ERROR, 604, span_of(r, (struct piece){ s, s + 1 }), NO_RANK,
-				"this byte (0x%02x) is not text in UTF-8", *s & 0xffu);
+				"this byte (0x%02x) is not text in UTF-8", (unsigned char)*s + 0u);
 	}
 	bool cut = x.hi - x.lo > SHOWN, explain = why == no_action && !r->explained;
 	struct diag *d = diag_add(ds, SEV_ERROR, 604, span_of(r, x), NO_RANK, "'%.*s%s' %s",
@@ -245,10 +245,15 @@ struct pipe *pipe_read(struct ctx *c, struct source *source)
 		if (*line.lo != '#')
 			read_line(&r, line);
 	}
+	/* op.site has 24 bits; a computation without messages comes to at most 8 actions */
+	const uint32_t most = p->messages ? 0xfffffe : 0xfffffe / 8;
 	if (!c->diags->errors && !p->n)
 		diag_add(
 			c->diags, SEV_ERROR, 604,
 			span_of(&r, (struct piece){ source->text, source->text }), NO_RANK,
 			"the text has no action: a pipeline has a line for each rank, such as 0F0,0SEND_F0");
+	if (p->n > most)
+		diag_add(c->diags, SEV_ERROR, 501, p->v[most].span, NO_RANK,
+			 "the file has more than %u actions", most);
 	return c->diags->errors ? NULL : p;
 }
