@@ -29,6 +29,9 @@ static bool is_action(struct session *s)
 		!fits ? "can be checked, explained, simulated, compared in a table, and written with --emit=csv, nothing else"
 		: o->view.format == FORMAT_TRACE || o->view.format == FORMAT_TUNING
 			? "has times as text, CSV, JSON, a picture and a page, not as a trace or tuning"
+		: o->action == ACTION_EXPLAIN && o->view.format == FORMAT_JSON
+			? "is drawn as text, svg and html; `ccc check --diagnostics-format=json` has its verdict"
+		: o->view.nchunks || o->view.steps.n ? "takes --rank, and no --chunk and no --step"
 		: o->tile != UINT64_MAX ? "sends its messages whole, so it takes no --tile"
 		: o->ranks_given	? "has as many ranks as lines, so it takes no -n"
 		: o->nsettings		? "has no parameters, so it takes no -D and no --root"
