@@ -57,48 +57,50 @@ static bool has_stage(const uint32_t *v, uint32_t n, uint32_t stage)
 	return n > 0;
 }
 
-/* Rows i .. ahead - 1 are the brackets to come with the next ACTIVE stages, which have their weights:
- * a window over the rank's computations. By stage: `uses` in the window, `left` of backwards to come. */
-static void add_local(struct ctx *c, const struct pipe *p, uint32_t rank, struct pipe *to,
-		      uint32_t *uses, uint32_t *left)
+/* Behind the bracket of rows i .. end - 1, rows end .. ahead - 1 are a window over the brackets to come of the rank, with
+ * the next ACTIVE stages, which have their weights. By stage: `uses` in the window, and backwards that are `left`. */
+static struct pipe *add_local(struct ctx *c, const struct pipe *p)
 {
-	uint32_t lo = p->first[rank], hi = p->first[rank + 1], ahead = lo, nstages = 0;
-	uint32_t active[ACTIVE + 1], n = 0; /* in the order in which they came */
+	struct pipe *to = empty_text(c, p);
+	uint32_t *uses = ARENA_ARRAY(c->scratch, uint32_t, p->nstages);
+	uint32_t *left = ARENA_ARRAY(c->scratch, uint32_t, p->nstages);
+	bool *active = ARENA_ARRAY(c->scratch, bool, p->nstages);
+	uint32_t ahead = 0, fresh = 0, nstages = 0;
 
-	for (uint32_t i = lo, end; lo < hi; i = end) {
-		const struct pipe_action *at = &p->v[i < hi ? i : hi - 1];
-		uint32_t fresh = ahead, kept = 0;
-		for (; ahead < hi && (nstages < ACTIVE || p->v[ahead].joined); ahead++)
-			nstages += p->v[ahead].does & PIPE_COMPUTES && !uses[p->v[ahead].stage]++;
-		for (uint32_t k = 0; k < n; k++)
-			if (uses[active[k]])
-				active[kept++] = active[k];
-			else
-				add_new(c, to, at, PIPE_RESHARD, active[k]);
-		n = kept;
-		for (; fresh < ahead; fresh++) {
-			uint32_t s = p->v[fresh].stage;
-			if (!(p->v[fresh].does & PIPE_COMPUTES) || has_stage(active, n, s))
-				continue;
-			active[n++] = s;
-			add_new(c, to, at, PIPE_UNSHARD, s);
-		}
-		if (i == hi)
-			return;
-		end = pipe_bracket_end(p, i);
-		if (!(at->does & PIPE_COMPUTES)) /* PyTorch has none in such a text: placed anew */
-			continue;
+	for (uint32_t s = 0; s < p->nstages; s++)
+		left[s] = p->nmbs;
+	for (uint32_t i = 0, end = 0; i < p->n; i = end, end = pipe_bracket_end(p, end)) {
+		const struct pipe_action *a, *next = &p->v[end < p->n ? end : i];
 		for (uint32_t k = i; k < end; k++)
-			add(c, to, p->v[k]);
-		for (uint32_t k = i; k < end; k++) {
-			const struct pipe_action *a = &p->v[k];
+			if (p->v[k].does & PIPE_COMPUTES) /* others are placed anew */
+				add(c, to, p->v[k]);
+		for (a = &p->v[i]; a < &p->v[end] && a->does & PIPE_COMPUTES; a++) {
 			nstages -= !--uses[a->stage];
 			if ((a->kind != PIPE_B && a->kind != PIPE_W) || --left[a->stage])
 				continue;
 			add_new(c, to, a, PIPE_REDUCE_GRAD, a->stage);
 			add_new(c, to, a, PIPE_WAIT_REDUCE_GRAD, a->stage);
 		}
+		for (; ahead < p->first[next->rank + 1]; ahead++) {
+			if (nstages >= ACTIVE && !p->v[ahead].joined)
+				break;
+			if (p->v[ahead].does & PIPE_COMPUTES)
+				nstages += !uses[p->v[ahead].stage]++;
+		}
+		for (a = &p->v[i]; a < &p->v[end]; a++)
+			if (active[a->stage] && !uses[a->stage]) {
+				active[a->stage] = false;
+				add_new(c, to, a, PIPE_RESHARD, a->stage);
+			}
+		for (; fresh < ahead; fresh++) {
+			a = &p->v[fresh];
+			if (a->does & PIPE_COMPUTES && !active[a->stage]) {
+				active[a->stage] = true;
+				add_new(c, to, next, PIPE_UNSHARD, a->stage);
+			}
+		}
 	}
+	return to;
 }
 
 /* ---- 3 and 4: messages, and waits for sends ---------------------------------------------- */
@@ -186,14 +188,8 @@ static void sort_by_rank(struct ctx *c, struct pipe *p)
 
 struct pipe *pipe_lower(struct ctx *c, const struct pipe *p)
 {
-	struct pipe *local = empty_text(c, p), *to = empty_text(c, p);
-	uint32_t *uses = ARENA_ARRAY(c->scratch, uint32_t, p->nstages);
-	uint32_t *left = ARENA_ARRAY(c->scratch, uint32_t, p->nstages);
+	struct pipe *local = add_local(c, p), *to = empty_text(c, p);
 
-	for (uint32_t s = 0; s < p->nstages; s++)
-		left[s] = p->nmbs;
-	for (uint32_t r = 0; r < p->nranks; r++)
-		add_local(c, p, r, local, uses, left);
 	pipe_index(c->arena, local);
 	if (!take_turns(c, local, to)) {
 		struct deadlock_report d = deadlock(c, pipe_program(c, local, STREAMS_NONE));
