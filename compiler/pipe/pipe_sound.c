@@ -11,8 +11,6 @@
  */
 #include "compiler/pipe/pipe.h"
 
-#include <stdarg.h>
-
 enum { MOST_ERRORS = 20 };
 
 struct sounding {
@@ -23,18 +21,8 @@ struct sounding {
 	uint32_t *told; /* by stage: 1 + the last rank that was reported to have actions of it */
 };
 
-__attribute__((format(printf, 4, 5))) static struct diag *
-wrong(struct sounding *x, int code, const struct pipe_action *a, const char *format, ...)
-{
-	struct diag *d = NULL;
-	va_list ap;
-
-	va_start(ap, format);
-	if (x->diags->errors < MOST_ERRORS)
-		d = diag_vadd(x->diags, SEV_ERROR, code, a->span, NO_RANK, format, ap);
-	va_end(ap);
-	return d;
-}
+#define WRONG(x, code, action, ...) \
+	diag_add((x)->diags, SEV_ERROR, code, (action)->span, NO_RANK, __VA_ARGS__)
 
 /* Whether the action of row `have` is there, and that one is missing, which is reported. */
 static bool lacks(struct sounding *x, uint32_t have, enum pipe_kind k, uint32_t stage, uint32_t mb,
@@ -45,7 +33,7 @@ static bool lacks(struct sounding *x, uint32_t have, enum pipe_kind k, uint32_t 
 	if (have == NONE ||
 	    (k == PIPE_B ? pipe_result(p, true, stage, mb) : *pipe_at(p, k, stage, mb)) != NONE)
 		return false;
-	wrong(x, 606, &p->v[have], "%s is missing on rank %u: %s",
+	WRONG(x, 606, &p->v[have], "%s is missing on rank %u: %s",
 	      pipe_new(x->scratch, k, stage, mb).name, p->rank_of[stage], why);
 	return true;
 }
@@ -110,9 +98,9 @@ static void place_stages(struct sounding *x)
 			x->computed[p->v[i].stage] = i;
 			p->rank_of[p->v[i].stage] = p->v[i].rank;
 		}
-	for (uint32_t s = 0; s < p->nstages; s++)
+	for (uint32_t s = 0; s < p->nstages && x->diags->errors < MOST_ERRORS; s++)
 		if (x->computed[s] == NONE)
-			wrong(x, 606, p->v,
+			WRONG(x, 606, p->v,
 			      "stage %u is computed nowhere: stages are numbered from 0, and go up to %u",
 			      s, p->nstages - 1);
 }
@@ -129,7 +117,7 @@ static void place_action(struct sounding *x, const struct pipe_action *a)
 		if (x->told[s] == a->rank + 1u)
 			return;
 		x->told[s] = a->rank + 1u;
-		struct diag *d = wrong(x, 605, a, "%s is on rank %u, and stage %u is on rank %u",
+		struct diag *d = WRONG(x, 605, a, "%s is on rank %u, and stage %u is on rank %u",
 				       a->name, a->rank, s, rank);
 		diag_note(x->diags, d, first->span,
 			  "%s on rank %u: a stage's weights are on one rank", first->name, rank);
@@ -141,11 +129,11 @@ static void place_action(struct sounding *x, const struct pipe_action *a)
 	} else if (!(a->does & (PIPE_MESSAGE | PIPE_WAITS)))
 		return;
 	else if (peer == p->nstages)
-		wrong(x, 605, a, "%s: stage %u is the last, there is none behind it", a->name, s);
+		WRONG(x, 605, a, "%s: stage %u is the last, there is none behind it", a->name, s);
 	else if (peer > p->nstages)
-		wrong(x, 605, a, "%s: stage 0 is the first, there is none before it", a->name);
+		WRONG(x, 605, a, "%s: stage 0 is the first, there is none before it", a->name);
 	else if (p->rank_of[peer] == rank)
-		wrong(x, 605, a,
+		WRONG(x, 605, a,
 		      "%s: stage %u is on rank %u, too: it takes no message, and a rank "
 		      "that sends to itself would wait forever",
 		      a->name, peer, rank);
@@ -162,7 +150,7 @@ static void check_backward(struct sounding *x, uint32_t s, uint32_t mb)
 
 	if (b != NONE && (i != NONE || w != NONE))
 		diag_note(x->diags,
-			  wrong(x, 606, &p->v[i != NONE ? i : w],
+			  WRONG(x, 606, &p->v[i != NONE ? i : w],
 				"microbatch %u of stage %u has its backward twice", mb, s),
 			  p->v[b].span, "B is the whole of it: I and W in one");
 	else if (!lacks(x, i, PIPE_W, s, mb, "I is the half of a backward, W the other") &&
@@ -200,11 +188,11 @@ static void check_complete(struct sounding *x, uint32_t last)
 	const char *numbers =
 		arena_printf(x->scratch, "microbatches are numbered from 0, and go up to %u", last);
 
-	for (uint32_t i = 0; i < p->n; i++) {
+	for (uint32_t i = 0; i < p->n && x->diags->errors < MOST_ERRORS; i++) {
 		const struct pipe_action *a = &p->v[i];
 		uint32_t first = a->mb < p->nmbs ? *pipe_at(p, a->kind, a->stage, a->mb) : i;
 		if (first != i)
-			diag_note(x->diags, wrong(x, 606, a, "%s is there twice", a->name),
+			diag_note(x->diags, WRONG(x, 606, a, "%s is there twice", a->name),
 				  p->v[first].span, "the first");
 	}
 	for (uint32_t s = 0; s < p->nstages; s++)
@@ -223,15 +211,13 @@ static void check_complete(struct sounding *x, uint32_t last)
  * their bracket. */
 static void needs(struct sounding *x, uint32_t i, uint32_t before)
 {
-	const struct pipe_action *a = &x->p->v[i], *b;
-
-	if (before == NONE)
+	if (before == NONE || i == NONE)
 		return;
-	b = &x->p->v[before];
+	const struct pipe_action *a = &x->p->v[i], *b = &x->p->v[before];
 	bool together = (before + 1 == i && a->joined) || (before == i + 1 && b->joined);
 	if (before > i || together)
 		diag_note(x->diags,
-			  wrong(x, 605, a, "%s stands %s %s, which it needs", a->name,
+			  WRONG(x, 605, a, "%s stands %s %s, which it needs", a->name,
 				together ? "in one bracket with" : "before", b->name),
 			  b->span, "%s", b->name);
 }
@@ -254,17 +240,13 @@ bool pipe_ordered(struct ctx *c, const struct pipe *p)
  * ones (pipe_lower.c). */
 static void check_locals(struct sounding *x)
 {
+	enum { LOCAL = PIPE_UNSHARD };
+	/* Of computations, and of kinds from LOCAL on. */
 	static const char compute[] = "has no weights here: no UNSHARD is before it";
-	static const char *const why[PIPE_KINDS] = {
-		[PIPE_F] = compute,
-		[PIPE_B] = compute,
-		[PIPE_I] = compute,
-		[PIPE_W] = compute,
-		[PIPE_UNSHARD] = "has its weights already",
-		[PIPE_RESHARD] = "has no weights to give back here",
-		[PIPE_REDUCE_GRAD] = "is on a rank that has a reduction already",
-		[PIPE_WAIT_REDUCE_GRAD] = "has no reduction under way",
-	};
+	static const char *const local[] = { "has its weights already",
+					     "has no weights to give back here",
+					     "is on a rank that has a reduction already",
+					     "has no reduction under way" };
 	const struct pipe *p = x->p;
 	uint32_t *weights = none_array(x->scratch, p->nstages); /* rows of what is open */
 	uint32_t *reduction = none_array(x->scratch, p->nranks);
@@ -273,35 +255,34 @@ static void check_locals(struct sounding *x)
 
 	for (uint32_t i = 0; i < p->n; i++)
 		fetches[p->v[i].stage] |= p->v[i].kind == PIPE_UNSHARD;
-	for (uint32_t i = 0; i < p->n; i++) {
+	for (uint32_t i = 0; i < p->n && x->diags->errors < MOST_ERRORS; i++) {
 		const struct pipe_action *a = &p->v[i];
 		uint32_t s = a->stage, *open = &weights[s];
+		bool computes = a->does & PIPE_COMPUTES;
 		bool opens = a->kind == PIPE_UNSHARD || a->kind == PIPE_REDUCE_GRAD;
-		if (!why[a->kind])
-			continue;
 		if (a->kind >= PIPE_REDUCE_GRAD)
 			open = &reduction[a->rank];
 		bool wrongly = opens ? *open != NONE : *open == NONE || p->v[*open].stage != s;
-		if (wrongly && (fetches[s] || !(a->does & PIPE_COMPUTES))) {
-			struct diag *d =
-				wrong(x, 605, a, "%s: stage %u %s", a->name, s, why[a->kind]);
+		if (wrongly && (computes ? fetches[s] : a->kind >= LOCAL)) {
+			struct diag *d = WRONG(x, 605, a, "%s: stage %u %s", a->name, s,
+					       computes ? compute : local[a->kind - LOCAL]);
 			if (opens)
 				diag_note(x->diags, d, p->v[*open].span, "%s, and no %s in between",
 					  p->v[*open].name,
 					  pipe_new(x->scratch, a->kind + 1, p->v[*open].stage, NONE)
 						  .name);
-			fetches[s] &= a->kind > PIPE_W; /* once */
+			fetches[s] &= !computes; /* once */
 		}
 		if (a->kind == PIPE_B || a->kind == PIPE_W)
 			needs(x, reduced[s], i);
-		if (a->kind > PIPE_W)
+		if (a->kind >= LOCAL)
 			*open = opens ? i : NONE;
 		if (a->kind == PIPE_REDUCE_GRAD)
 			reduced[s] = i;
 	}
-	for (uint32_t r = 0; r < p->nranks; r++)
+	for (uint32_t r = 0; r < p->nranks && x->diags->errors < MOST_ERRORS; r++)
 		if (reduction[r] != NONE)
-			wrong(x, 606, &p->v[reduction[r]],
+			WRONG(x, 606, &p->v[reduction[r]],
 			      "%s has no WAIT_REDUCE_GRAD, and PyTorch refuses such a text",
 			      p->v[reduction[r]].name);
 }
@@ -313,7 +294,9 @@ bool pipe_sound(struct ctx *c, struct pipe *p)
 
 	c->diags->phase = PHASE_EXPAND;
 	place_stages(&x);
-	for (uint32_t i = 0; i < p->n && !c->diags->errors; i++)
+	if (c->diags->errors)
+		return false;
+	for (uint32_t i = 0; i < p->n && c->diags->errors < MOST_ERRORS; i++)
 		place_action(&x, &p->v[i]);
 	if (c->diags->errors)
 		return false;
