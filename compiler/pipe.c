@@ -59,7 +59,7 @@ static void simulate_sizes(struct session *s, struct ctx *c, const struct pipe *
 {
 	const struct options *o = s->o;
 	const struct sizes sizes = session_sizes(o);
-	struct pipe_cost cost = { .units = 1e6 };
+	struct pipe_cost cost = { 0 };
 	struct cost_row r = { .file = o->file,
 			      .contract = "pipeline",
 			      .schedule = p->name,

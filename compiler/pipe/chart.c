@@ -2,10 +2,9 @@
  * Chart: a pipeline's run as a picture, ranks from top to bottom over time; the same as text, and
  * as a page.
  *
- * In: a text and its times (pipe_times.c). A deadlock is drawn as far as the run goes, with the actions at
- * which ranks stand and the cycle of waits in red. What programs look for in the picture: elements of
- * class `action`, with data-rank, data-action, data-start, data-end, data-line and data-column;
- * `message`, with data-from, data-to and data-action; `stuck`, and `wait` for the cycle. O(actions).
+ * A deadlock is drawn as far as the run goes, with the cycle of waits in red. What programs look for in the picture:
+ * elements of class `action`, with data-rank, data-action, data-start, data-end, data-line and data-column; `message`,
+ * with data-from, data-to and data-action; `stuck`, and `wait` for the cycle.
  */
 #include "compiler/draw/draw.h"
 #include "compiler/pipe/pipe.h"
@@ -138,20 +137,21 @@ static void draw_action(struct chart *x, uint32_t i)
 	svg_put(&x->at.s, "</g>\n");
 }
 
+/* The message that computation i takes, if any. */
 static void draw_message(struct chart *x, uint32_t i)
 {
-	const struct pipe_action *a = &x->p->v[i];
-	uint32_t stage = pipe_peer_stage(a), to = x->p->rank_of[stage];
-	uint32_t taker = pipe_result(x->p, a->does & PIPE_BACK, stage, a->mb);
+	const struct pipe *p = x->p;
+	const struct pipe_takes *takes = &p->takes[i];
 
-	if (taker != NONE && x->t->start[taker] >= 0)
-		time_chart_message(
-			&x->at, a->rank, x->t->start[i], to, x->t->start[taker],
-			arena_printf(
-				x->c->scratch,
-				"class='message dim' data-from='%u' data-to='%u' data-action='%s' "
-				"style='stroke:#999;stroke-width:.8'",
-				a->rank, to, a->name));
+	if (takes->far == NONE || takes->input == NONE || x->t->start[i] < 0)
+		return;
+	uint32_t send = p->takes[takes->input].far, from = p->v[send].rank, to = p->v[i].rank;
+	time_chart_message(
+		&x->at, from, x->t->start[send], to, x->t->start[i],
+		arena_printf(x->c->scratch,
+			     "class='message dim' data-from='%u' data-to='%u' data-action='%s' "
+			     "style='stroke:#999;stroke-width:.8'",
+			     from, to, p->v[send].name));
 }
 
 /* The cycle, behind the last computations. */
@@ -197,7 +197,7 @@ static void print_svg(void *arg, FILE *out)
 	time_chart_begin(&x->at, x->t->predicted.over ? 24 : 160);
 	for (uint32_t i = 0; i < p->n; i++) {
 		has[p->v[i].kind] = true;
-		if (p->v[i].does & PIPE_SENDS && x->t->end[i] >= 0)
+		if (p->v[i].does & PIPE_COMPUTES)
 			draw_message(x, i);
 	}
 	for (uint32_t i = 0; i < p->n; i++)

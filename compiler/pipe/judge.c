@@ -40,15 +40,13 @@ static bool edit(struct pipe_action *v, const struct edit *e)
 {
 	struct pipe_action moved = v[e->what], where = v[e->where];
 	bool batch = e->kind == BATCH;
-	uint32_t from = e->what, to = e->where + batch;
+	uint32_t to = e->where + batch, step = e->what < to ? 1 : UINT32_MAX;
 
 	if (moved.group != PIPE_ALONE || where.group == PIPE_OVERLAP ||
 	    (where.group == PIPE_BATCH && (!batch || where.joined)))
 		return false;
-	if (from < to)
-		memmove(v + from, v + from + 1, (to - from) * sizeof(*v));
-	else
-		memmove(v + to + 1, v + to, (from - to) * sizeof(*v));
+	for (uint32_t i = e->what; i != to; i += step)
+		v[i] = v[i + step];
 	v[to] = moved;
 	if (batch) {
 		v[e->where].group = v[to].group = PIPE_BATCH;
@@ -148,7 +146,8 @@ void pipe_cure(struct ctx *c, const struct pipe *p, enum pipe_streams streams, s
 	x.c.arena = c->scratch;
 	x.p->v = arena_copy(c->arena, p->v, p->n * sizeof(*p->v));
 	x.swapped = pipe_swapped(&x.c, p, pipe_program(&x.c, p, streams), false);
-	for (struct edit e; n < MOST_EDITS && far != UINT64_MAX && find_edit(&x, &e, &far); n++) {
+	for (struct edit e = { 0 }; n < MOST_EDITS && far != UINT64_MAX && find_edit(&x, &e, &far);
+	     n++) {
 		const struct pipe_action *what = &x.p->v[e.what], *where = &x.p->v[e.where];
 		struct place at = source_place(c->sources, what->span.lo);
 		text = arena_printf(c->arena, "%s%s%s (line %u, column %u) %s %s", text,

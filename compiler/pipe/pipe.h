@@ -191,15 +191,14 @@ void pipe_judge(struct ctx *c, const struct pipe *p, enum pipe_streams streams,
 
 /* What computations and messages take. */
 struct pipe_cost {
-	double work[PIPE_W + 1]; /* by enum pipe_kind, in units */
-	double units;		 /* in a second */
+	double work[PIPE_W + 1]; /* us, by enum pipe_kind */
 	struct machine *machine; /* NULL: messages take no time */
 	double bytes;		 /* of a message */
 };
-/* F, I and W take one unit, B two; messages none. */
+/* F, I and W take one us, which is a unit then, B two; messages none. */
 extern const struct pipe_cost pipe_in_units;
 
-/* In units of the cost. */
+/* In us. */
 struct pipe_times {
 	double *start,
 		*end;  /* [n] by action; below 0: it has not started, not ended; of waits always */

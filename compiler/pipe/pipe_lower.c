@@ -50,13 +50,6 @@ static void add_new(struct ctx *c, struct pipe *to, const struct pipe_action *fo
 
 /* ---- 1 and 2: local actions ------------------------------------------------------------ */
 
-static bool has_stage(const uint32_t *v, uint32_t n, uint32_t stage)
-{
-	while (n > 0 && v[n - 1] != stage)
-		n--;
-	return n > 0;
-}
-
 /* Behind the bracket of rows i .. end - 1, rows end .. ahead - 1 are a window over the brackets to come of the rank, with
  * the next ACTIVE stages, which have their weights. By stage: `uses` in the window, and backwards that are `left`. */
 static struct pipe *add_local(struct ctx *c, const struct pipe *p)
