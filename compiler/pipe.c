@@ -29,6 +29,9 @@ static bool is_action(struct session *s)
 		!fits ? "can be checked, explained, simulated, compared in a table, and written with --emit=csv, nothing else"
 		: o->view.format == FORMAT_TRACE || o->view.format == FORMAT_TUNING
 			? "has times as text, CSV, JSON, a picture and a page, not as a trace or tuning"
+		: o->action == ACTION_EXPLAIN && o->view.format == FORMAT_JSON
+			? "is drawn as text, svg and html; `ccc check --diagnostics-format=json` has its verdict"
+		: o->view.nchunks || o->view.steps.n ? "takes --rank, and no --chunk and no --step"
 		: o->tile != UINT64_MAX ? "sends its messages whole, so it takes no --tile"
 		: o->ranks_given	? "has as many ranks as lines, so it takes no -n"
 		: o->nsettings		? "has no parameters, so it takes no -D and no --root"
@@ -56,7 +59,7 @@ static void simulate_sizes(struct session *s, struct ctx *c, const struct pipe *
 {
 	const struct options *o = s->o;
 	const struct sizes sizes = session_sizes(o);
-	struct pipe_cost cost = { .units = 1e6 };
+	struct pipe_cost cost = { 0 };
 	struct cost_row r = { .file = o->file,
 			      .contract = "pipeline",
 			      .schedule = p->name,
@@ -97,9 +100,8 @@ static void simulate_sizes(struct session *s, struct ctx *c, const struct pipe *
 	} while (sizes_next(&sizes, &r.bytes));
 }
 
-static void act(struct session *s, struct ctx *c, const struct pipe *p, bool lowered)
+static void act(struct session *s, struct ctx *c, const struct pipe *p, struct pipe_verdict *v)
 {
-	struct pipe_verdict v = { .lowered = lowered };
 	const struct options *o = s->o;
 	bool json = o->style.format != DIAG_TEXT;
 
@@ -107,42 +109,27 @@ static void act(struct session *s, struct ctx *c, const struct pipe *p, bool low
 		pipe_print(p, s->out.stream);
 		return;
 	}
-	pipe_judge(c, p, o->streams, &v);
+	pipe_judge(c, p, o->streams, v);
 	if (o->action == ACTION_EXPLAIN)
 		draw(s, c, p, o->streams, NULL, NULL);
-	else if (o->action == ACTION_SIMULATE && v.right)
+	else if (o->action == ACTION_SIMULATE && v->right)
 		simulate_sizes(s, c, p);
-	else if (o->action == ACTION_TABLE)
-		pipe_add_row(c, o->file, &v, o->sheet);
 	else if (o->action == ACTION_CHECK &&
-		 !pipe_report(c, &v, o->eager, json, json ? s->out.report : s->out.stream))
+		 !pipe_report(c, v, o->eager, json, json ? s->out.report : s->out.stream))
 		arena_fail(&s->arena);
-}
-
-/* Reads and checks the text; NULL: an error was reported. */
-static struct pipe *read_pipe(struct session *s)
-{
-	struct source *source = session_read(s, s->o->file);
-	struct pipe *p;
-	uint32_t most = 0xfffffe; /* op.site has 24 bits */
-
-	if (!source || !session_can_write(s))
-		return NULL;
-	p = pipe_read(&s->ctx, source);
-	if (p && !p->messages) /* a computation comes to at most 8 actions */
-		most /= 8;
-	if (p && p->n > most)
-		diag_add(&s->diags, SEV_ERROR, 501, p->v[p->n - 1].span, NO_RANK,
-			 "the file has more than %u actions", most);
-	return p && !s->diags.errors && pipe_sound(&s->ctx, p) ? p : NULL;
 }
 
 void run_pipe(struct session *s)
 {
 	const struct options *o = s->o;
 	struct ctx c = s->ctx;
-	struct pipe *p = is_action(s) ? read_pipe(s) : NULL, *whole = p;
+	struct source *source = is_action(s) ? session_read(s, o->file) : NULL;
+	struct pipe *p = source && session_can_write(s) ? pipe_read(&c, source) : NULL;
+	const struct pipe *whole = p = p && pipe_sound(&c, p) ? p : NULL;
+	struct pipe_verdict v = { .row = { .file = o->file, .wrong = true } };
 
+	for (int i = 0; i < PIPE_FIGURES; i++)
+		v.row.figures[i] = -1;
 	/* NCCL does not buffer long messages, and activations are long; the table has the least
 	   slots in columns. */
 	if (!o->slots_given)
@@ -154,9 +141,11 @@ void run_pipe(struct session *s)
 		if (!whole && o->action == ACTION_EXPLAIN)
 			draw(s, &c, p, STREAMS_NONE, NULL, NULL);
 	}
+	v.lowered = whole != p;
 	s->in_sheet = o->sheet != NULL;
 	if (whole)
-		act(s, &c, whole, whole != p);
-	else if (o->sheet)
-		pipe_add_row(&c, o->file, NULL, o->sheet);
+		act(s, &c, whole, &v);
+	if (o->sheet)
+		ARENA_PUSH(o->sheet->arena, o->sheet->pipes, o->sheet->npipes, o->sheet->cappipes) =
+			v.row;
 }

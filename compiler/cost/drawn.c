@@ -13,8 +13,6 @@
 
 #include <inttypes.h>
 
-#define MOST_DRAWN 40000u /* operations: some 10 MB */
-
 struct drawing {
 	struct ctx *c;
 	const struct simulated *x;
@@ -145,14 +143,7 @@ bool timeline_draw(struct ctx *c, const struct simulated *x, const struct shown 
 		d.at.lanes[r].tracks = most[r] ? most[r] : 1;
 	for (uint32_t i = 0; i < x->t->nops; i++)
 		drawn += d.at.lanes[x->p->tasks[x->t->ops[i].task].rank].shown;
-	*why = !d.at.nlanes ? arena_printf(c->arena, "--rank: there are ranks 0 to %u", n - 1)
-	       : drawn > MOST_DRAWN
-		       ? arena_printf(
-				 c->arena,
-				 "the picture would have more than %u operations; --rank shows "
-				 "some ranks, and -o FILE.json has all, for Perfetto",
-				 MOST_DRAWN)
-		       : NULL;
+	*why = time_chart_refuses(&d.at, drawn, "-o FILE.json has all, for Perfetto");
 	if (*why)
 		return false;
 	time_chart_print(&d.at, view->format, print_svg, print_text, &d, out);

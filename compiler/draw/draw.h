@@ -86,6 +86,9 @@ struct time_chart {
 /** With lanes for these ranks; none given: for all. In c->scratch; the errors are in the picture's head. */
 void time_chart_open(struct time_chart *t, struct ctx *c, uint32_t nranks,
 		     const struct numbers *shown);
+/** Why it is not drawn: no rank is shown, or so many operations are too many, and `others` says what has them; or
+ *  NULL. */
+const char *time_chart_refuses(const struct time_chart *t, uint64_t drawn, const char *others);
 /** Draws head and lanes. Title, length and unit are set; `behind`: room right of the end. */
 void time_chart_begin(struct time_chart *t, double behind);
 double time_chart_x(const struct time_chart *t, double time);

@@ -13,8 +13,9 @@
 
 #define LEFT 72.0
 #define TRACK 8.0
-#define HIGHEST 64.0 /* a lane */
-#define BETWEEN 10.0 /* lanes */
+#define HIGHEST 64.0	  /* a lane */
+#define BETWEEN 10.0	  /* lanes */
+#define MOST_DRAWN 40000u /* some 10 MB */
 
 void time_chart_open(struct time_chart *t, struct ctx *c, uint32_t nranks,
 		     const struct numbers *shown)
@@ -28,6 +29,20 @@ void time_chart_open(struct time_chart *t, struct ctx *c, uint32_t nranks,
 			t->lanes[r].shown |= shown->v[i] == r;
 		t->nlanes += t->lanes[r].shown;
 	}
+}
+
+const char *time_chart_refuses(const struct time_chart *t, uint64_t drawn, const char *others)
+{
+	struct arena *a = t->s.c->arena;
+
+	if (!t->nlanes)
+		return arena_printf(a, "--rank: there are ranks 0 to %u", t->nranks - 1);
+	if (drawn <= MOST_DRAWN)
+		return NULL;
+	return arena_printf(a,
+			    "the picture would have more than %u operations; --rank shows some "
+			    "ranks, and %s",
+			    MOST_DRAWN, others);
 }
 
 double time_chart_x(const struct time_chart *t, double time)

@@ -2,10 +2,9 @@
  * Chart: a pipeline's run as a picture, ranks from top to bottom over time; the same as text, and
  * as a page.
  *
- * In: a text and its times (pipe_times.c). A deadlock is drawn as far as the run goes, with the actions at
- * which ranks stand and the cycle of waits in red. What programs look for in the picture: elements of
- * class `action`, with data-rank, data-action, data-start, data-end, data-line and data-column;
- * `message`, with data-from, data-to and data-action; `stuck`, and `wait` for the cycle. O(actions).
+ * A deadlock is drawn as far as the run goes, with the cycle of waits in red. What programs look for in the picture:
+ * elements of class `action`, with data-rank, data-action, data-start, data-end, data-line and data-column; `message`,
+ * with data-from, data-to and data-action; `stuck`, and `wait` for the cycle.
  */
 #include "compiler/draw/draw.h"
 #include "compiler/pipe/pipe.h"
@@ -14,8 +13,6 @@
 #include <math.h>
 #include <string.h>
 
-#define MOST_DRAWN 40000u /* actions and units: some 10 MB */
-
 struct chart {
 	struct ctx *c;
 	const struct pipe *p;
@@ -23,6 +20,9 @@ struct chart {
 	enum pipe_streams streams;
 	const char *of; /* what it takes, in words; NULL: units */
 	struct time_chart at;
+	/* Of a deadlock: */
+	struct greedy run;
+	struct graph stuck;
 };
 
 static const char *run_of(const struct chart *x)
@@ -83,22 +83,20 @@ static void print_grid(const struct chart *x, FILE *out)
 	fputs("\n\n", out);
 }
 
-/* The actions at which a rank stands: messages that have started and not ended, and of its computations and
- * waits the first that has not ended, unless it waits for such a message. */
-static void print_stuck(const struct chart *x, uint32_t rank, FILE *out)
+/* Where ranks stand: at messages, WAIT_SENDs, and computations that wait for one another. */
+static void print_stuck(const struct chart *x, FILE *out)
 {
-	bool stands = false;
+	const struct program *p = x->t->program;
 
-	for (uint32_t i = x->p->first[rank]; i < x->p->first[rank + 1]; i++) {
-		const struct pipe_action *a = &x->p->v[i];
-		bool waits = a->does & PIPE_WAITS, message = a->does & PIPE_MESSAGE;
-		if (x->t->end[waits ? x->p->takes[i].input : i] >= 0 || (!message && stands))
-			continue;
-		stands |= !message;
+	for (uint32_t w = 0; w < x->stuck.nwaits; w++) {
+		const struct wait *wait = &x->stuck.waits[w];
+		const struct op *o = &p->tasks[wait->task].ops[wait->op];
+		const struct pipe_action *a = &x->p->v[o->site];
 		struct place at = source_place(x->c->sources, a->span.lo);
-		if (message ? x->t->start[i] >= 0 : waits || x->streams == STREAMS_NONE)
-			fprintf(out, "rank %u stands at %s (line %u, column %u)\n", rank, a->name,
-				at.line, at.column);
+		bool stands = op_kind(o) != OP_WAIT || a->does & PIPE_WAITS || !p->nfifos;
+		if (stands && x->at.lanes[a->rank].shown)
+			fprintf(out, "rank %u stands at %s (line %u, column %u)\n", a->rank,
+				a->name, at.line, at.column);
 	}
 }
 
@@ -108,9 +106,7 @@ static void print_text(void *arg, FILE *out)
 
 	fprintf(out, "%s\n%s\n\n", x->at.title, x->at.about);
 	print_grid(x, out);
-	for (uint32_t r = 0; r < x->p->nranks && !x->t->predicted.over; r++)
-		if (x->at.lanes[r].shown)
-			print_stuck(x, r, out);
+	print_stuck(x, out);
 }
 
 /* ---- picture ------------------------------------------------------------------------------------- */
@@ -141,36 +137,34 @@ static void draw_action(struct chart *x, uint32_t i)
 	svg_put(&x->at.s, "</g>\n");
 }
 
+/* The message that computation i takes, if any. */
 static void draw_message(struct chart *x, uint32_t i)
 {
-	const struct pipe_action *a = &x->p->v[i];
-	uint32_t stage = pipe_peer_stage(a), to = x->p->rank_of[stage];
-	uint32_t taker = pipe_result(x->p, a->does & PIPE_BACK, stage, a->mb);
+	const struct pipe *p = x->p;
+	const struct pipe_takes *takes = &p->takes[i];
 
-	if (taker != NONE && x->t->start[taker] >= 0)
-		time_chart_message(
-			&x->at, a->rank, x->t->start[i], to, x->t->start[taker],
-			arena_printf(
-				x->c->scratch,
-				"class='message dim' data-from='%u' data-to='%u' data-action='%s' "
-				"style='stroke:#999;stroke-width:.8'",
-				a->rank, to, a->name));
+	if (takes->far == NONE || takes->input == NONE || x->t->start[i] < 0)
+		return;
+	uint32_t send = p->takes[takes->input].far, from = p->v[send].rank, to = p->v[i].rank;
+	time_chart_message(
+		&x->at, from, x->t->start[send], to, x->t->start[i],
+		arena_printf(x->c->scratch,
+			     "class='message dim' data-from='%u' data-to='%u' data-action='%s' "
+			     "style='stroke:#999;stroke-width:.8'",
+			     from, to, p->v[send].name));
 }
 
-/* Where a rank of the cycle stands: behind its last computation. */
+/* The cycle, behind the last computations. */
 static void draw_stuck(struct chart *x)
 {
 	double edge = time_chart_x(&x->at, x->t->length) + 14;
-	struct greedy run;
-	struct graph g;
+	struct graph *g = &x->stuck;
 
-	deadlock_run_far(&run, x->c, x->t->program);
-	graph_init(&g, &run);
-	if (!graph_find_cycle(&g))
+	if (!graph_find_cycle(g))
 		return;
-	for (uint32_t k = 0; k < g.ncycle; k++) {
-		const struct pipe_action *a = &x->p->v[graph_op(&g, k)->site];
-		uint32_t next = graph_rank(&g, (k + 1) % g.ncycle);
+	for (uint32_t k = 0; k < g->ncycle; k++) {
+		const struct pipe_action *a = &x->p->v[graph_op(g, k)->site];
+		uint32_t next = graph_rank(g, (k + 1) % g->ncycle);
 		const struct time_lane *mine = &x->at.lanes[a->rank], *its = &x->at.lanes[next];
 		if (!mine->shown || !its->shown || next == a->rank)
 			continue;
@@ -203,7 +197,7 @@ static void print_svg(void *arg, FILE *out)
 	time_chart_begin(&x->at, x->t->predicted.over ? 24 : 160);
 	for (uint32_t i = 0; i < p->n; i++) {
 		has[p->v[i].kind] = true;
-		if (p->v[i].does & PIPE_SENDS && x->t->end[i] >= 0)
+		if (p->v[i].does & PIPE_COMPUTES)
 			draw_message(x, i);
 	}
 	for (uint32_t i = 0; i < p->n; i++)
@@ -226,27 +220,21 @@ const char *pipe_draw(struct ctx *c, const struct pipe *p, const struct pipe_tim
 		      FILE *out)
 {
 	struct chart x = { .c = c, .p = p, .t = t, .streams = streams, .of = of };
-	uint64_t drawn = of ? 0 : (uint64_t)t->length;
+	uint64_t drawn = of || view->format == FORMAT_TEXT ? 0 : (uint64_t)t->length;
+	const char *why;
 
 	time_chart_open(&x.at, c, p->nranks, &view->ranks);
+	for (uint32_t r = 0; r < p->nranks && view->format != FORMAT_TEXT; r++)
+		drawn += x.at.lanes[r].shown ? p->first[r + 1] - p->first[r] : 0;
+	why = time_chart_refuses(&x.at, drawn, "--format=text draws more");
+	if (why)
+		return why;
 	x.at.title = arena_printf(c->scratch, "%s: %s", p->name, pipe_sizes(c->scratch, p));
 	x.at.about = run_of(&x);
-	for (uint32_t r = 0; r < p->nranks; r++)
-		drawn += x.at.lanes[r].shown ? p->first[r + 1] - p->first[r] : 0;
-	if (!x.at.nlanes)
-		return arena_printf(c->arena, "--rank: the pipeline has %s, from 0 on",
-				    arena_count(c->arena, p->nranks, "rank"));
-	if (view->nchunks || view->steps.n)
-		return "--chunk and --step are for schedules; a pipeline has --rank";
-	if (view->format == FORMAT_JSON)
-		return "a pipeline is drawn as text, svg and html; `ccc check "
-		       "--diagnostics-format=json` has its verdict";
-	if (view->format != FORMAT_TEXT && drawn > MOST_DRAWN)
-		return arena_printf(
-			c->arena,
-			"the picture would have more than %u actions; --rank shows some "
-			"ranks, and --format=text draws more",
-			MOST_DRAWN);
+	if (!t->predicted.over) {
+		deadlock_run_far(&x.run, c, t->program);
+		graph_init(&x.stuck, &x.run);
+	}
 	time_chart_print(&x.at, view->format, print_svg, print_text, &x, out);
 	return NULL;
 }

@@ -40,15 +40,13 @@ static bool edit(struct pipe_action *v, const struct edit *e)
 {
 	struct pipe_action moved = v[e->what], where = v[e->where];
 	bool batch = e->kind == BATCH;
-	uint32_t from = e->what, to = e->where + batch;
+	uint32_t to = e->where + batch, step = e->what < to ? 1 : UINT32_MAX;
 
 	if (moved.group != PIPE_ALONE || where.group == PIPE_OVERLAP ||
 	    (where.group == PIPE_BATCH && (!batch || where.joined)))
 		return false;
-	if (from < to)
-		memmove(v + from, v + from + 1, (to - from) * sizeof(*v));
-	else
-		memmove(v + to + 1, v + to, (from - to) * sizeof(*v));
+	for (uint32_t i = e->what; i != to; i += step)
+		v[i] = v[i + step];
 	v[to] = moved;
 	if (batch) {
 		v[e->where].group = v[to].group = PIPE_BATCH;
@@ -148,7 +146,8 @@ void pipe_cure(struct ctx *c, const struct pipe *p, enum pipe_streams streams, s
 	x.c.arena = c->scratch;
 	x.p->v = arena_copy(c->arena, p->v, p->n * sizeof(*p->v));
 	x.swapped = pipe_swapped(&x.c, p, pipe_program(&x.c, p, streams), false);
-	for (struct edit e; n < MOST_EDITS && far != UINT64_MAX && find_edit(&x, &e, &far); n++) {
+	for (struct edit e = { 0 }; n < MOST_EDITS && far != UINT64_MAX && find_edit(&x, &e, &far);
+	     n++) {
 		const struct pipe_action *what = &x.p->v[e.what], *where = &x.p->v[e.where];
 		struct place at = source_place(c->sources, what->span.lo);
 		text = arena_printf(c->arena, "%s%s%s (line %u, column %u) %s %s", text,
@@ -174,6 +173,7 @@ void pipe_judge(struct ctx *c, const struct pipe *p, enum pipe_streams streams,
 {
 	struct diags *d = c->diags;
 	const char *others = ""; /* queues with which it finishes */
+	double *f = v->row.figures, *least = f + PIPE_LEAST;
 	struct deadlock_report dead;
 	struct program *prog;
 
@@ -183,11 +183,11 @@ void pipe_judge(struct ctx *c, const struct pipe *p, enum pipe_streams streams,
 		arena_free(c->scratch);
 		prog = pipe_program(c, p, s);
 		dead = deadlock(c, prog);
-		v->least[s] = dead.min_slots;
+		least[s] = (double)dead.min_slots;
 	}
 	d->phase = PHASE_MATCH;
-	v->swapped = pipe_swapped(c, p, prog, true);
-	v->right = !v->swapped && !dead.deadlocked;
+	const uint32_t swapped = pipe_swapped(c, p, prog, true);
+	v->right = !swapped && !dead.deadlocked;
 	d->phase = PHASE_DEADLOCK;
 	if (dead.deadlocked) {
 		uint32_t first = d->n;
@@ -195,12 +195,20 @@ void pipe_judge(struct ctx *c, const struct pipe *p, enum pipe_streams streams,
 		witness(c, &dead);
 		d->where = NULL;
 		for (int k = 0; k < NSTREAMS; k++)
-			if (v->least[k] >= 0 && v->least[k] <= c->slots)
+			if (least[k] >= 0 && least[k] <= c->slots)
 				others = arena_printf(c->scratch, "%s%s--streams=%s", others,
 						      *others ? ", " : "", pipe_streams_names[k]);
 		if (*others)
 			diag_cure(d, d->v[first], "other queues cure it: %s", others);
 		pipe_cure(c, p, streams, d->v[first]);
 	}
+	arena_free(c->scratch);
+	struct pipe_times t = pipe_times(c, p, STREAMS_NONE, &pipe_in_units);
+	const double whole[] = { p->nranks, p->nstages, p->nmbs, swapped };
+	const double run[] = { t.in_flight, t.held, t.length, t.idle };
+	memcpy(f, whole, sizeof(whole));
+	if (t.predicted.over)
+		memcpy(f + PIPE_IN_FLIGHT, run, sizeof(run));
+	v->row.wrong = false;
 	arena_free(c->scratch);
 }

@@ -11,19 +11,8 @@
  *   chart.c         the picture: ranks over time
  *   pipe_report.c   the verdict, as text or JSON; rows of the table
  *
- * What a text means. Stage s is on the rank that computes it. A forward (F) sends its result to
- * stage s + 1, a backward (B, or I) to stage s - 1, if that is on another rank. Each rank has one
- * queue of computations, and queues of communications, one for each communicator: one
- * (streams=rank), one for each other rank (pair), one for each other rank and direction of the
- * pipeline (edge), or one for each sender and receiver (directed; PyTorch 2.15 with
- * pipeline_per_edge_p2p). A queue runs in the order of the text. A
- * communication starts when the computations before it in the text have finished, a computation
- * when its receive has. WAIT_SEND makes the computations behind it wait for its send. What stands
- * in one BATCH and one queue starts together. The k-th send from rank a to rank b in a
- * communicator meets the k-th receive there.
- *
- * So a queue is a task of struct program, a computation is an operation that touches nothing, and
- * deadlock() decides, as for every schedule.
+ * docs/pipelines.md has what a text means. Of its queues each is a task of struct program, a computation is an
+ * operation that touches nothing, and deadlock() decides, as for every schedule.
  */
 #ifndef CCS_COMPILER_PIPE_PIPE_H
 #define CCS_COMPILER_PIPE_PIPE_H
@@ -88,19 +77,19 @@ struct pipe {
 	uint32_t nranks, nstages, nmbs;
 	struct pipe_action *v; /* rank by rank, in the order of the text */
 	uint32_t n, cap;
-	uint32_t *first; /* [nranks + 1]: rows of v */
-	uint32_t capranks;
 	bool backward, messages, waits; /* it has some: messages as it was read, waits for sends */
 	uint32_t *rank_of;		/* [nstages] */
 	/* By pipe_index(); rows of v, or NONE. */
-	uint32_t *at; /* [PIPE_NAMED][nstages][nmbs]: the first one */
+	uint32_t *first; /* [nranks + 1] */
+	uint32_t *at;	 /* [PIPE_NAMED][nstages][nmbs]: the first one */
 	struct pipe_takes {
-		uint32_t
-			input; /* of its rank: of a send the computation, of a WAIT_SEND the send, of a
-				   computation the receive, or the computation that makes its input */
-		uint32_t far; /* the computation of another rank that makes its input */
-	} *takes;	      /* [n] */
-	struct site *sites;   /* [n]: of its programs */
+		/* Of its rank: of a send the computation, of a WAIT_SEND the send, of a computation the receive,
+		   or the computation that makes its input */
+		uint32_t input;
+		/* Of another rank: of a computation the one that makes its input, of a receive the send */
+		uint32_t far;
+	} *takes;	    /* [n] */
+	struct site *sites; /* [n]: of its programs */
 };
 
 /* Where the row of the action of that kind, stage and microbatch is, or NONE. */
@@ -142,7 +131,7 @@ static inline uint32_t pipe_bracket_end(const struct pipe *p, uint32_t i)
 /** An action that stands for itself, without its place. In the arena. */
 struct pipe_action pipe_new(struct arena *a, enum pipe_kind k, uint32_t stage, uint32_t mb);
 
-/** Reads a text that is one of c->sources. E0604, with line and column. NULL: it is no such text.
+/** Reads a text that is one of c->sources. E0604, E0501, with line and column. NULL: it is no such text.
  *  O(bytes). */
 struct pipe *pipe_read(struct ctx *c, struct source *source);
 
@@ -151,7 +140,7 @@ struct pipe *pipe_read(struct ctx *c, struct source *source);
  *  stages * microbatches). */
 bool pipe_sound(struct ctx *c, struct pipe *p);
 
-/** Fills in the rows; also of an edited text. O(actions + stages * microbatches). */
+/** Fills in the rows; also of an edited text. O(actions + ranks + stages * microbatches). */
 void pipe_index(struct arena *a, struct pipe *p);
 
 /** Whether each action of a complete text stands behind those of its rank that it needs. E0605.
@@ -159,7 +148,7 @@ void pipe_index(struct arena *a, struct pipe *p);
 bool pipe_ordered(struct ctx *c, const struct pipe *p);
 
 /** The text with messages, from one of computations alone that is sound. NULL: computations wait
- *  for one another, which is reported (E0304). O(actions log actions). */
+ *  for one another, which is reported (E0304). O(actions + turns * ranks / 64). */
 struct pipe *pipe_lower(struct ctx *c, const struct pipe *p);
 
 /** Writes it as `_dump_csv` does. O(actions). */
@@ -176,30 +165,40 @@ uint32_t pipe_swapped(struct ctx *c, const struct pipe *p, struct program *prog,
  *  actions). */
 void pipe_cure(struct ctx *c, const struct pipe *p, enum pipe_streams streams, struct diag *d);
 
-struct pipe_verdict {
-	const struct pipe *p;
-	bool lowered;		 /* its messages are those of pipe_lower() */
-	int64_t least[NSTREAMS]; /* slots; -1: none is enough */
-	uint32_t swapped;	 /* messages that another receive takes */
-	bool right;		 /* none is swapped, and it finishes as was asked */
+/* Figures in the order of the table's columns; below 0: there is none. Ranks, stages and microbatches are before these;
+ * the last four are of a run of the computations alone, in units. */
+enum {
+	PIPE_SWAPPED = 3,
+	PIPE_LEAST,
+	PIPE_IN_FLIGHT = PIPE_LEAST + NSTREAMS,
+	PIPE_HELD,
+	PIPE_UNITS,
+	PIPE_IDLE,
+	PIPE_FIGURES
 };
 
-/** Reports swapped messages (E0607) and, for `streams`, a deadlock at c->slots (E0304).
- *  O(actions) a run, O(log) runs. */
+struct pipe_verdict {
+	const struct pipe *p;
+	bool lowered;	       /* its messages are those of pipe_lower() */
+	bool right;	       /* none is swapped, and it finishes as was asked */
+	struct sheet_pipe row; /* of the table */
+};
+
+/** Fills in the verdict but for `lowered`. Reports swapped messages (E0607) and, for `streams`, a deadlock at
+ *  c->slots (E0304). O(actions) a run, O(log) runs. */
 void pipe_judge(struct ctx *c, const struct pipe *p, enum pipe_streams streams,
 		struct pipe_verdict *v);
 
 /* What computations and messages take. */
 struct pipe_cost {
-	double work[PIPE_W + 1]; /* by enum pipe_kind, in units */
-	double units;		 /* in a second */
+	double work[PIPE_W + 1]; /* us, by enum pipe_kind */
 	struct machine *machine; /* NULL: messages take no time */
 	double bytes;		 /* of a message */
 };
-/* F, I and W take one unit, B two; messages none. */
+/* F, I and W take one us, which is a unit then, B two; messages none. */
 extern const struct pipe_cost pipe_in_units;
 
-/* In units of the cost. */
+/* In us. */
 struct pipe_times {
 	double *start,
 		*end;  /* [n] by action; below 0: it has not started, not ended; of waits always */
@@ -231,8 +230,5 @@ const char *pipe_sizes(struct arena *a, const struct pipe *p);
 /** Prints the verdict, as text or a JSON object. `eager`: bytes that are buffered for a pair of
  *  ranks. False: no memory. */
 bool pipe_report(struct ctx *c, const struct pipe_verdict *v, uint64_t eager, bool json, FILE *out);
-
-/** Adds a row; v == NULL: the file was not understood. `file` lives as long as the sheet. */
-void pipe_add_row(struct ctx *c, const char *file, const struct pipe_verdict *v, struct sheet *to);
 
 #endif

@@ -15,35 +15,12 @@
  *      wait for a later one.
  *   4. WAIT_SEND_F behind the backward of the same microbatch; all others at the end.
  *
- * The turns are not played. An action's turn is at least the one behind that of the action before it,
- * and that of the action that makes its input, or the one behind, if that rank's turn is the later one:
- * so turns are a longest path, along an order in which the computations can run.
- *
- * A bracket is one action for the passes. O(actions log actions).
+ * A bracket is one action for the passes. O(actions + turns * ranks / 64).
  */
 #include "compiler/pipe/pipe.h"
 #include "compiler/witness/witness.h"
 
-#include <stdlib.h>
-
 enum { ACTIVE = 3 }; /* stages of a rank that have their weights at once (max_active_stages) */
-
-/* An action that the text does not have: its place is that of a computation. */
-static void add(struct ctx *c, struct pipe *to, const struct pipe_action *for_it, enum pipe_kind k,
-		uint32_t stage, uint32_t mb)
-{
-	struct pipe_action x = pipe_new(c->arena, k, stage, mb);
-
-	x.span = for_it->span;
-	x.rank = (uint16_t)to->rank_of[stage];
-	ARENA_PUSH(c->arena, to->v, to->n, to->cap) = x;
-}
-
-static void add_same(struct ctx *c, struct pipe *to, const struct pipe_action *a, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++)
-		ARENA_PUSH(c->arena, to->v, to->n, to->cap) = a[i];
-}
 
 /* A text without actions, which has the rest of p. */
 static struct pipe *empty_text(struct ctx *c, const struct pipe *p)
@@ -52,180 +29,178 @@ static struct pipe *empty_text(struct ctx *c, const struct pipe *p)
 
 	to->v = NULL;
 	to->n = to->cap = 0;
-	to->first = ARENA_ARRAY(c->arena, uint32_t, p->nranks + 1);
 	return to;
+}
+
+static void add(struct ctx *c, struct pipe *to, struct pipe_action x)
+{
+	ARENA_PUSH(c->arena, to->v, to->n, to->cap) = x;
+}
+
+/* An action that the text does not have: its place, and its microbatch, are those of a computation. */
+static void add_new(struct ctx *c, struct pipe *to, const struct pipe_action *for_it,
+		    enum pipe_kind k, uint32_t stage)
+{
+	struct pipe_action x = pipe_new(c->arena, k, stage, k < PIPE_NAMED ? for_it->mb : NONE);
+
+	x.span = for_it->span;
+	x.rank = (uint16_t)to->rank_of[stage];
+	add(c, to, x);
 }
 
 /* ---- 1 and 2: local actions ------------------------------------------------------------ */
 
-static bool has_stage(const uint32_t *v, uint32_t n, uint32_t stage)
+/* Behind the bracket of rows i .. end - 1, rows end .. ahead - 1 are a window over the brackets to come of the rank, with
+ * the next ACTIVE stages, which have their weights. By stage: `uses` in the window, and backwards that are `left`. */
+static struct pipe *add_local(struct ctx *c, const struct pipe *p)
 {
-	while (n > 0 && v[n - 1] != stage)
-		n--;
-	return n > 0;
-}
+	struct pipe *to = empty_text(c, p);
+	uint32_t *uses = ARENA_ARRAY(c->scratch, uint32_t, p->nstages);
+	uint32_t *left = ARENA_ARRAY(c->scratch, uint32_t, p->nstages);
+	bool *active = ARENA_ARRAY(c->scratch, bool, p->nstages);
+	uint32_t ahead = 0, fresh = 0, nstages = 0;
 
-/* Rows i .. ahead - 1 are the brackets to come with the next ACTIVE stages, which have their weights:
- * a window over the rank's computations. By stage: `uses` in the window, `left` of backwards to come. */
-static void add_local(struct ctx *c, const struct pipe *p, uint32_t rank, struct pipe *to,
-		      uint32_t *uses, uint32_t *left)
-{
-	uint32_t lo = p->first[rank], hi = p->first[rank + 1], ahead = lo, nstages = 0;
-	uint32_t active[ACTIVE + 1], n = 0; /* in the order in which they came */
-
-	for (uint32_t i = lo, end; lo < hi; i = end) {
-		const struct pipe_action *at = &p->v[i < hi ? i : hi - 1];
-		uint32_t fresh = ahead, kept = 0;
-		for (; ahead < hi && (nstages < ACTIVE || p->v[ahead].joined); ahead++)
-			nstages += p->v[ahead].does & PIPE_COMPUTES && !uses[p->v[ahead].stage]++;
-		for (uint32_t k = 0; k < n; k++)
-			if (uses[active[k]])
-				active[kept++] = active[k];
-			else
-				add(c, to, at, PIPE_RESHARD, active[k], NONE);
-		n = kept;
-		for (; fresh < ahead; fresh++) {
-			uint32_t s = p->v[fresh].stage;
-			if (!(p->v[fresh].does & PIPE_COMPUTES) || has_stage(active, n, s))
-				continue;
-			active[n++] = s;
-			add(c, to, at, PIPE_UNSHARD, s, NONE);
-		}
-		if (i == hi)
-			return;
-		end = pipe_bracket_end(p, i);
-		if (!(at->does &
-		      PIPE_COMPUTES)) /* PyTorch takes none in such a text: placed anew */
-			continue;
-		add_same(c, to, &p->v[i], end - i);
-		for (uint32_t k = i; k < end; k++) {
-			const struct pipe_action *a = &p->v[k];
+	for (uint32_t s = 0; s < p->nstages; s++)
+		left[s] = p->nmbs;
+	for (uint32_t i = 0, end = 0; i < p->n; i = end, end = pipe_bracket_end(p, end)) {
+		const struct pipe_action *a, *next = &p->v[end < p->n ? end : i];
+		for (uint32_t k = i; k < end; k++)
+			if (p->v[k].does & PIPE_COMPUTES) /* others are placed anew */
+				add(c, to, p->v[k]);
+		for (a = &p->v[i]; a < &p->v[end] && a->does & PIPE_COMPUTES; a++) {
 			nstages -= !--uses[a->stage];
 			if ((a->kind != PIPE_B && a->kind != PIPE_W) || --left[a->stage])
 				continue;
-			add(c, to, a, PIPE_REDUCE_GRAD, a->stage, NONE);
-			add(c, to, a, PIPE_WAIT_REDUCE_GRAD, a->stage, NONE);
+			add_new(c, to, a, PIPE_REDUCE_GRAD, a->stage);
+			add_new(c, to, a, PIPE_WAIT_REDUCE_GRAD, a->stage);
+		}
+		for (; ahead < p->first[next->rank + 1]; ahead++) {
+			if (nstages >= ACTIVE && !p->v[ahead].joined)
+				break;
+			if (p->v[ahead].does & PIPE_COMPUTES)
+				nstages += !uses[p->v[ahead].stage]++;
+		}
+		for (a = &p->v[i]; a < &p->v[end]; a++)
+			if (active[a->stage] && !uses[a->stage]) {
+				active[a->stage] = false;
+				add_new(c, to, a, PIPE_RESHARD, a->stage);
+			}
+		for (; fresh < ahead; fresh++) {
+			a = &p->v[fresh];
+			if (a->does & PIPE_COMPUTES && !active[a->stage]) {
+				active[a->stage] = true;
+				add_new(c, to, next, PIPE_UNSHARD, a->stage);
+			}
 		}
 	}
+	return to;
 }
 
 /* ---- 3 and 4: messages, and waits for sends ---------------------------------------------- */
 
-struct turns {
-	const struct pipe *p;
-	struct program *prog;
-	uint64_t *v; /* [p->n]: the turn, of 32 bits, and the row, which is in the order of ranks */
-	uint32_t *clock; /* [nranks]: the turn behind the last */
-};
-
-/* The bracket at `row` runs, behind all that it needs. */
-static void take_turn(void *arg, uint32_t task, uint32_t row, uint32_t n, bool starts)
+/* The bracket of rows i .. end - 1, the waits for sends of the microbatches that come back, and its messages. */
+static void place(struct ctx *c, const struct pipe *p, uint32_t i, uint32_t end, struct pipe *to)
 {
-	struct turns *x = arg;
-	const struct op *o = &x->prog->tasks[task].ops[row];
-	uint64_t turn = x->clock[task];
-
-	if (starts || op_kind(o) == OP_WAIT)
-		return;
-	for (uint32_t i = o->site; i < o->site + n; i++) {
-		uint32_t far = x->p->takes[i].far;
-		uint64_t first = far == NONE ? 0 : (x->v[far] >> 32) + (x->p->v[far].rank > task);
-		turn = first > turn ? first : turn;
-	}
-	for (uint32_t i = o->site; i < o->site + n; i++)
-		x->v[i] = turn << 32 | i;
-	x->clock[task] = (uint32_t)turn + 1;
-}
-
-static int by_turn(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return *x < *y ? -1 : 1;
-}
-
-/* The actions in the order of their turns; NULL: they wait for each other. */
-static const uint64_t *find_turns(struct ctx *c, const struct pipe *p)
-{
-	struct turns x = { .p = p, .prog = pipe_program(c, p, STREAMS_NONE) };
-	struct deadlock_report d;
-
-	c->diags->phase = PHASE_DEADLOCK;
-	d = deadlock(c, x.prog);
-	if (d.deadlocked) {
-		witness(c, &d);
-		return NULL;
-	}
-	x.v = ARENA_ARRAY(c->scratch, uint64_t, p->n);
-	x.clock = ARENA_ARRAY(c->scratch, uint32_t, p->nranks);
-	order_walk(&d.order, x.prog, c->scratch, take_turn, &x);
-	qsort(x.v, p->n, sizeof(*x.v), by_turn);
-	return x.v;
-}
-
-/* The bracket of rows i .. end - 1 at the end of its rank's text, the waits for sends of the microbatches
- * that come back, and its messages. */
-static void place(struct ctx *c, const struct pipe *p, uint32_t i, uint32_t end, struct pipe *lists)
-{
-	struct pipe *own = &lists[p->v[i].rank];
-
-	add_same(c, own, &p->v[i], end - i);
+	for (uint32_t k = i; k < end; k++)
+		add(c, to, p->v[k]);
 	for (uint32_t k = i; k < end; k++) {
 		const struct pipe_action *a = &p->v[k];
 		if ((a->kind == PIPE_B || a->kind == PIPE_I) &&
 		    pipe_taker(p, false, a->stage) != NONE)
-			add(c, own, a, PIPE_WAIT_SEND_F, a->stage, a->mb);
+			add_new(c, to, a, PIPE_WAIT_SEND_F, a->stage);
 	}
 	for (uint32_t k = i; k < end; k++) {
 		const struct pipe_action *a = &p->v[k];
 		bool back = a->does & PIPE_BACK;
-		uint32_t to = pipe_taker(p, back, a->stage);
-		if (!(a->does & PIPE_COMPUTES) || a->kind == PIPE_W || to == NONE)
+		uint32_t taker = pipe_taker(p, back, a->stage);
+		if (!(a->does & PIPE_COMPUTES) || a->kind == PIPE_W || taker == NONE)
 			continue;
-		add(c, own, a, PIPE_SEND_F + back, a->stage, a->mb);
-		add(c, &lists[p->rank_of[to]], a, PIPE_RECV_F + back, to, a->mb);
+		add_new(c, to, a, PIPE_SEND_F + back, a->stage);
+		add_new(c, to, a, PIPE_RECV_F + back, taker);
 	}
+}
+
+/* Ranks take turns with one bracket each; one that lacks its input is skipped until that is placed. Actions are
+ * added in the order of turns. False: computations wait for each other. */
+static bool take_turns(struct ctx *c, const struct pipe *p, struct pipe *to)
+{
+	uint32_t *next = arena_copy(c->scratch, p->first, p->nranks * sizeof(*next));
+	uint32_t *waits = none_array(c->scratch, p->n); /* by action: the rank that waits for it */
+	bool *placed = ARENA_ARRAY(c->scratch, bool, p->n);
+	uint64_t *ready = ARENA_ARRAY(c->scratch, uint64_t, p->nranks / 64 + 1);
+	uint32_t left = p->n, before = UINT32_MAX;
+
+	memset(ready, 0xff, (p->nranks / 64 + 1) * sizeof(*ready));
+	while (left < before) {
+		before = left;
+		for (uint32_t r = 0; r < p->nranks; r++) {
+			uint32_t i = next[r], end, far = NONE;
+			if (!ready[r / 64])
+				r |= 63;
+			if (!(ready[r / 64] >> r % 64 & 1))
+				continue;
+			end = i < p->first[r + 1] ? pipe_bracket_end(p, i) : i;
+			for (uint32_t k = i; k < end && far == NONE; k++)
+				if (p->takes[k].far != NONE && !placed[p->takes[k].far])
+					far = p->takes[k].far;
+			if (far != NONE)
+				waits[far] = r;
+			if (far != NONE || i == end) {
+				ready[r / 64] &= ~(1ull << r % 64);
+				continue;
+			}
+			place(c, p, i, end, to);
+			left -= end - i;
+			next[r] = end;
+			for (; i < end; i++) {
+				placed[i] = true;
+				if (waits[i] != NONE)
+					ready[waits[i] / 64] |= 1ull << waits[i] % 64;
+			}
+		}
+	}
+	return !left;
 }
 
 /* ---- the whole ------------------------------------------------------------------------------ */
 
+/* Puts the actions in the order of ranks, each rank's as they were added. */
+static void sort_by_rank(struct ctx *c, struct pipe *p)
+{
+	const struct pipe_action *v = p->v;
+	uint32_t *at = ARENA_ARRAY(c->scratch, uint32_t, p->nranks + 1);
+
+	p->v = arena_copy(c->arena, v, p->n * sizeof(*v));
+	for (uint32_t i = 0; i < p->n; i++)
+		at[v[i].rank + 1]++;
+	for (uint32_t r = 0; r < p->nranks; r++)
+		at[r + 1] += at[r];
+	for (uint32_t i = 0; i < p->n; i++)
+		p->v[at[v[i].rank]++] = v[i];
+}
+
 struct pipe *pipe_lower(struct ctx *c, const struct pipe *p)
 {
-	struct pipe *local = empty_text(c, p), *to = empty_text(c, p);
-	struct pipe *lists = ARENA_ARRAY(c->scratch, struct pipe, p->nranks);
-	uint32_t *uses = ARENA_ARRAY(c->scratch, uint32_t, p->nstages);
-	uint32_t *left = ARENA_ARRAY(c->scratch, uint32_t, p->nstages);
-	const uint64_t *turns;
+	struct pipe *local = add_local(c, p), *to = empty_text(c, p);
 
-	for (uint32_t s = 0; s < p->nstages; s++)
-		left[s] = p->nmbs;
-	for (uint32_t r = 0; r < p->nranks; local->first[++r] = local->n)
-		add_local(c, p, r, local, uses, left);
 	pipe_index(c->arena, local);
-	turns = find_turns(c, local);
-	if (!turns) {
+	if (!take_turns(c, local, to)) {
+		struct deadlock_report d = deadlock(c, pipe_program(c, local, STREAMS_NONE));
+		c->diags->phase = PHASE_DEADLOCK;
+		witness(c, &d);
 		diag_note(c->diags, c->diags->v[0], NOWHERE,
 			  "these are computations alone: messages and queues change nothing");
 		pipe_cure(c, p, STREAMS_NONE, c->diags->v[0]);
 		return NULL;
 	}
-	for (uint32_t r = 0; r < p->nranks; r++)
-		lists[r] = (struct pipe){ .nstages = p->nstages, .rank_of = p->rank_of };
-	for (uint32_t i = 0, row, end; i < local->n; i += end - row) {
-		row = (uint32_t)turns[i];
-		end = pipe_bracket_end(local, row);
-		place(c, local, row, end, lists);
+	for (uint32_t i = 0, n = to->n; i < n; i++) {
+		const struct pipe_action a = to->v[i];
+		bool back = a.kind == PIPE_SEND_B;
+		if (back ||
+		    (a.kind == PIPE_SEND_F && pipe_result(local, true, a.stage, a.mb) == NONE))
+			add_new(c, to, &a, PIPE_WAIT_SEND_F + back, a.stage);
 	}
-	for (uint32_t r = 0; r < p->nranks; to->first[++r] = to->n) {
-		add_same(c, to, lists[r].v, lists[r].n);
-		for (uint32_t i = 0; i < lists[r].n; i++) {
-			const struct pipe_action *a = &lists[r].v[i];
-			bool back = a->kind == PIPE_SEND_B;
-			if (back || (a->kind == PIPE_SEND_F &&
-				     pipe_result(local, true, a->stage, a->mb) == NONE))
-				add(c, to, a, PIPE_WAIT_SEND_F + back, a->stage, a->mb);
-		}
-	}
+	sort_by_rank(c, to);
 	pipe_index(c->arena, to);
 	to->messages = to->waits = true;
 	return to;

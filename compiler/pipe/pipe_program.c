@@ -1,7 +1,7 @@
 /*
  * Program: a pipeline's actions as operations that the passes know.
  *
- * In: a sound text, and its kind of streams (pipe.h has the meaning). Out: a program with a task
+ * In: a sound text, and its kind of streams (docs/pipelines.md has the meaning). Out: a program with a task
  * for each queue: tasks 0 .. nranks - 1 compute, those behind them communicate.
  *
  *     F B I W, UNSHARD ...   FRESH of nothing, behind a WAIT for the receive of its input
@@ -16,20 +16,16 @@
 
 const char *const pipe_streams_names[] = { "rank", "pair", "edge", "directed", NULL };
 
-/* A rank's FIFOs: it has few peers. */
-struct inward {
-	uint32_t *v, n, cap;
-};
-
 struct making {
 	const struct pipe *p;
 	struct program *to;
 	struct arena *arena;
 	enum pipe_streams streams;
-	uint32_t *queue;       /* [2][nranks] of the rank that is made, or one before, by peer */
-	struct inward *inward; /* [nranks]: the FIFOs to the rank */
+	/* [2][nranks] by peer, of the rank that is made, or one before: its queues, and the FIFOs on which it sends */
+	uint32_t *queue, *fifo;
 	int64_t last; /* row of the last computation or wait of the rank that is made, or -1 */
 	uint32_t *task, *end; /* by action: where its operation is; rows up to its wave's end */
+	uint32_t *on;	      /* by send: its FIFO */
 };
 
 static void add(struct making *x, uint32_t task, uint32_t row, struct op o)
@@ -41,7 +37,7 @@ static void add(struct making *x, uint32_t task, uint32_t row, struct op o)
 	x->to->nops += op_kind(&o) != OP_WAIT;
 }
 
-/* Where the operation of row `other` is, is filled in at the end. */
+/* Where the operation of row `other` is, is filled in at the end, as are the FIFOs of receives. */
 static void add_wait(struct making *x, uint32_t task, uint32_t row, uint32_t other)
 {
 	if (other != NONE)
@@ -72,20 +68,19 @@ static uint32_t queue_of(struct making *x, const struct pipe_action *a, uint32_t
 	return *q;
 }
 
-/* One for each sender and receiver of a communicator: an edge has two, one for each direction. */
-static uint32_t fifo_of(struct making *x, uint32_t src, uint32_t dst, bool back)
+/* The FIFO of a send: one for each sender and receiver of a communicator. An edge has two, one for each direction. */
+static uint32_t fifo_of(struct making *x, const struct pipe_action *a, uint32_t peer)
 {
 	struct program *p = x->to;
-	uint32_t channel = x->streams == STREAMS_EDGE && back;
-	struct inward *in = &x->inward[dst];
+	uint32_t channel = x->streams == STREAMS_EDGE && a->does & PIPE_BACK;
+	uint32_t *f = &x->fifo[channel * p->nranks + peer];
 
-	for (uint32_t k = 0; k < in->n; k++)
-		if (p->fifos[in->v[k]].src == src && p->fifos[in->v[k]].channel == channel)
-			return in->v[k];
-	ARENA_PUSH(x->arena, in->v, in->n, in->cap) = p->nfifos;
-	ARENA_PUSH(x->arena, p->fifos, p->nfifos, p->capfifos) =
-		(struct fifo){ .src = (uint16_t)src, .dst = (uint16_t)dst, .channel = channel };
-	return p->nfifos - 1;
+	if (*f == NONE || p->fifos[*f].src != a->rank) { /* it is another rank's */
+		*f = p->nfifos;
+		ARENA_PUSH(x->arena, p->fifos, p->nfifos, p->capfifos) =
+			(struct fifo){ .src = a->rank, .dst = (uint16_t)peer, .channel = channel };
+	}
+	return *f;
 }
 
 /* Computations of rows i .. end - 1, of one bracket: they start when all have their inputs. */
@@ -119,15 +114,16 @@ static void add_messages(struct making *x, uint32_t i, uint32_t end)
 		const struct pipe_action *a = &p->v[k];
 		bool sends = a->does & PIPE_SENDS, back = a->does & PIPE_BACK;
 		uint32_t stage = pipe_peer_stage(a), peer = p->rank_of[stage];
-		uint32_t t = x->task[k] = queue_of(x, a, peer);
+		uint32_t t = x->task[k] = queue_of(x, a, peer), from = sends ? a->stage : stage;
 		const struct task *q = &x->to->tasks[t];
 		int64_t before = q->nops ? q->ops[q->nops - 1].site : -1; /* row, in this queue */
 
 		if (before < x->last) /* its wait was for an earlier computation */
 			add_wait(x, t, k, (uint32_t)x->last);
 		struct op o = { .n = 1, .kind = sends ? OP_SEND : OP_RECV };
-		o.cell = ((back ? p->nstages : 0) + (sends ? a->stage : stage)) * p->nmbs + a->mb;
-		o.fifo = fifo_of(x, sends ? a->rank : peer, sends ? peer : a->rank, back);
+		o.cell = ((back ? p->nstages : 0) + from) * p->nmbs + a->mb;
+		if (sends)
+			o.fifo = x->on[k] = fifo_of(x, a, peer);
 		if (before >= i)
 			o.kind |= OP_JOINED;
 		add(x, t, k, o);
@@ -149,9 +145,10 @@ struct program *pipe_program(struct ctx *c, const struct pipe *p, enum pipe_stre
 							       s < p->nstages ? 'F' : 'B'),
 						  s * p->nmbs, p->nmbs, true };
 	x.queue = none_array(c->scratch, 2 * (size_t)p->nranks);
-	x.inward = ARENA_ARRAY(c->scratch, struct inward, p->nranks);
+	x.fifo = none_array(c->scratch, 2 * (size_t)p->nranks);
 	x.task = ARENA_ARRAY(c->scratch, uint32_t, p->n);
 	x.end = ARENA_ARRAY(c->scratch, uint32_t, p->n);
+	x.on = ARENA_ARRAY(c->scratch, uint32_t, p->n);
 	for (uint32_t r = 0; r < p->nranks; r++)
 		new_task(&x, r);
 	for (uint32_t i = 0, end; i < p->n; i = end) {
@@ -169,6 +166,8 @@ struct program *pipe_program(struct ctx *c, const struct pipe *p, enum pipe_stre
 	for (uint32_t t = 0; t < to->ntasks; t++)
 		for (uint32_t i = 0; i < to->tasks[t].nops; i++) {
 			struct op *o = &to->tasks[t].ops[i];
+			if (op_kind(o) == OP_RECV)
+				o->fifo = x.on[p->takes[o->site].far];
 			if (op_kind(o) != OP_WAIT)
 				continue;
 			o->fifo = x.task[o->other];
@@ -180,20 +179,19 @@ struct program *pipe_program(struct ctx *c, const struct pipe *p, enum pipe_stre
 
 /* ---- swapped messages -------------------------------------------------------------------- */
 
-/* A receive takes another message than the one that it names. The data is swapped, without a word at run time,
+/* Message k of a FIFO is taken by a receive that names another one. The data is swapped, without a word at run time,
  * as both have one shape. */
 static void report_swapped(struct ctx *c, const struct pipe *p, const struct fifo *q, uint32_t k,
-			   const struct pipe_action *send, const struct pipe_action *recv,
-			   uint32_t n)
+			   uint32_t send, uint32_t recv, uint32_t n)
 {
-	const struct pipe_action *own = &p->v[*pipe_at(p, recv->kind - PIPE_RECV_F + PIPE_SEND_F,
-						       pipe_peer_stage(recv), recv->mb)];
-	struct diag *d = diag_add(c->diags, SEV_ERROR, 607, recv->span, NO_RANK,
+	const struct pipe_action *got = &p->v[send], *taker = &p->v[recv];
+	const struct pipe_action *own = &p->v[p->takes[recv].far];
+	struct diag *d = diag_add(c->diags, SEV_ERROR, 607, taker->span, NO_RANK,
 				  "%s takes the message of %s: message %u from rank %u to rank %u",
-				  recv->name, send->name, k + 1, q->src, q->dst);
+				  taker->name, got->name, k + 1, q->src, q->dst);
 
-	diag_note(c->diags, d, send->span, "%s is message %u", send->name, k + 1);
-	diag_note(c->diags, d, own->span, "%s, which %s names", own->name, recv->name);
+	diag_note(c->diags, d, got->span, "%s is message %u", got->name, k + 1);
+	diag_note(c->diags, d, own->span, "%s, which %s names", own->name, taker->name);
 	if (n > 1)
 		diag_note(c->diags, d, NOWHERE, "%u messages from rank %u to rank %u are swapped",
 			  n, q->src, q->dst);
@@ -209,20 +207,20 @@ uint32_t pipe_swapped(struct ctx *c, const struct pipe *p, struct program *prog,
 	match_messages(c, prog);
 	for (uint32_t f = 0; f < prog->nfifos; f++) {
 		const struct fifo *q = &prog->fifos[f];
-		const struct op *sends = prog->tasks[q->src_task].ops;
-		const struct op *recvs = prog->tasks[q->dst_task].ops;
-		uint32_t first = 0, n = 0;
+		uint32_t n = 0, first = 0, send = 0, recv = 0; /* of the first: rows */
 		for (uint32_t k = q->nsends; k-- > 0;) {
 			const struct message *m = &prog->messages[q->first + k];
-			if (sends[m->send].cell == recvs[m->recv].cell)
+			uint32_t s = prog->tasks[q->src_task].ops[m->send].site;
+			uint32_t r = prog->tasks[q->dst_task].ops[m->recv].site;
+			if (p->takes[r].far == s)
 				continue;
 			first = k;
+			send = s;
+			recv = r;
 			n++;
 		}
-		const struct message *m = &prog->messages[q->first + first];
 		if (n && report)
-			report_swapped(c, p, q, first, &p->v[sends[m->send].site],
-				       &p->v[recvs[m->recv].site], n);
+			report_swapped(c, p, q, first, send, recv, n);
 		all += n;
 	}
 	return all;

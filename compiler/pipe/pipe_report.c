@@ -4,39 +4,22 @@
 #include "compiler/pipe/pipe.h"
 #include "lang/diag/diag_print.h"
 
-#include <inttypes.h>
 #include <jansson.h>
-#include <string.h>
 
-/* Figures of a pipeline, in the order of the table's columns: some of them. */
-enum { LEAST = 4, IN_FLIGHT = LEAST + NSTREAMS, IDLE = IN_FLIGHT + 3, FIGURES };
-_Static_assert(FIGURES == SHEET_FIGURES, "a column for each figure");
+_Static_assert(PIPE_FIGURES == SHEET_FIGURES, "a column for each figure");
 
 static const struct {
 	const char *column, *key;
-} figures[FIGURES] = { { "ranks", "ranks" },	     { "stages", "stages" },
-		       { "mbs", "microbatches" },    { "swapped", "swapped" },
-		       { "rank", "min_slots_rank" }, { "pair", "min_slots_pair" },
-		       { "edge", "min_slots_edge" }, { "directed", "min_slots_directed" },
-		       { "flight", "in_flight" },    { "held", "activations" },
-		       { "units", "units" },	     { "idle", "idle" } };
-
-/* Below 0: there is none. */
-static void find_figures(const struct pipe_verdict *v, const struct pipe_times *t, double *to)
-{
-	const double whole[LEAST] = { v->p->nranks, v->p->nstages, v->p->nmbs, v->swapped };
-	const double run[] = { t->in_flight, t->held, t->length, t->idle };
-
-	memcpy(to, whole, sizeof(whole));
-	for (int s = 0; s < NSTREAMS; s++)
-		to[LEAST + s] = (double)v->least[s];
-	for (int i = IN_FLIGHT; i < FIGURES; i++)
-		to[i] = t->predicted.over ? run[i - IN_FLIGHT] : -1;
-}
+} figures[PIPE_FIGURES] = { { "ranks", "ranks" },	  { "stages", "stages" },
+			    { "mbs", "microbatches" },	  { "swapped", "swapped" },
+			    { "rank", "min_slots_rank" }, { "pair", "min_slots_pair" },
+			    { "edge", "min_slots_edge" }, { "directed", "min_slots_directed" },
+			    { "flight", "in_flight" },	  { "held", "activations" },
+			    { "units", "units" },	  { "idle", "idle" } };
 
 static json_t *figure_json(int i, double v)
 {
-	return v < 0 ? json_null() : i == IDLE ? json_real(v) : json_integer((json_int_t)v);
+	return v < 0 ? json_null() : i == PIPE_IDLE ? json_real(v) : json_integer((json_int_t)v);
 }
 
 /* ---- one ---------------------------------------------------------------------------------- */
@@ -49,57 +32,53 @@ const char *pipe_sizes(struct arena *a, const struct pipe *p)
 }
 
 /* "4 MiB", "1.5 KiB", "100 bytes" */
-static const char *bytes_text(struct arena *a, uint64_t n)
+static const char *bytes_text(struct arena *a, double v)
 {
-	static const char *const units[] = { "KiB", "MiB", "GiB" };
-	double v = (double)n / 1024;
+	static const char *const units[] = { "bytes", "KiB", "MiB", "GiB" };
 	int k = 0;
 
-	if (n < 1024)
-		return arena_printf(a, "%" PRIu64 " bytes", n);
-	for (; v >= 1024 && k < 2; k++)
+	for (; v >= 1024 && k < 3; k++)
 		v /= 1024;
 	return arena_printf(a, "%.4g %s", v, units[k]);
 }
 
-/* `eager` bytes of a pair are buffered. */
-static void print_text(struct arena *a, const struct pipe_verdict *v, const struct pipe_times *t,
-		       uint64_t eager, FILE *out)
+static void print_text(struct arena *a, const struct pipe_verdict *v, uint64_t eager, FILE *out)
 {
 	const struct pipe *p = v->p;
+	const double *f = v->row.figures;
 
 	fprintf(out, "%s: pipeline, %s, %s\n", p->name, pipe_sizes(a, p),
 		arena_count(a, p->n, "action"));
 	fprintf(out, "  complete         yes: each stage computes each microbatch once%s\n",
 		p->backward ? ", forward and backward" : "; there is no backward");
-	if (v->swapped)
-		fprintf(out, "  messages         %u swapped\n", v->swapped);
+	if (f[PIPE_SWAPPED] > 0)
+		fprintf(out, "  messages         %.0f swapped\n", f[PIPE_SWAPPED]);
 	else
 		fprintf(out, "  messages         each is taken by the receive of its name%s\n",
 			v->lowered ? "; placed as PyTorch 2.15 does" : "");
 	for (int s = 0; s < NSTREAMS; s++) {
-		uint64_t n = (uint64_t)v->least[s];
+		uint64_t n = f[PIPE_LEAST + s] > 0 ? (uint64_t)f[PIPE_LEAST + s] : 0;
+		const char *sticks =
+			n ? arena_printf(
+				    a,
+				    "needs %s in between: sticks where messages are larger than %s",
+				    arena_count(a, n, "message"),
+				    bytes_text(a, (double)(eager / n)))
+			  : "deadlock-free, even with unbuffered messages";
 		fprintf(out, "  streams=%-9s%s\n", pipe_streams_names[s],
-			v->least[s] < 0 ? "a deadlock with any number of messages in between"
-			: n == 0	? "deadlock-free, even with unbuffered messages"
-					: arena_printf(a,
-						       "needs %s in between: sticks where messages "
-							      "are larger than %s",
-						       arena_count(a, n, "message"),
-						       bytes_text(a, eager / n)));
+			f[PIPE_LEAST + s] < 0 ? "a deadlock with any number of messages in between"
+					      : sticks);
 	}
-	if (t->predicted.over)
+	if (f[PIPE_UNITS] >= 0)
 		fprintf(out,
 			"  idle             %.1f %% of %.0f units (F, I, W take one, B two), if nothing waits for messages\n"
-			"  activations      at most %u on a rank\n",
-			100 * t->idle, t->length, t->held);
+			"  activations      at most %.0f on a rank\n",
+			100 * f[PIPE_IDLE], f[PIPE_UNITS], f[PIPE_HELD]);
 }
 
 /* False: no memory. */
-static bool print_json(const struct pipe_verdict *v, const struct pipe_times *t, uint64_t eager,
-		       FILE *out)
+static bool print_json(const struct pipe_verdict *v, uint64_t eager, FILE *out)
 {
-	double f[FIGURES];
 	json_t *least = json_object(), *most = json_object();
 	json_t *all = json_pack("{s:s, s:s, s:i, s:b, s:b, s:b, s:o, s:o}", "severity", "report",
 				"pipeline", v->p->name, "actions", (int)v->p->n, "backward",
@@ -107,12 +86,12 @@ static bool print_json(const struct pipe_verdict *v, const struct pipe_times *t,
 				"min_slots", least, "largest_message", most);
 	int failed = !all;
 
-	find_figures(v, t, f);
-	for (int i = 0; i < FIGURES && !failed; i++) {
-		bool slots = i >= LEAST && i < IN_FLIGHT;
-		const char *key = slots ? pipe_streams_names[i - LEAST] : figures[i].key;
-		double bytes = slots && f[i] > 0 ? (double)(eager / (uint64_t)f[i]) : -1;
-		failed |= json_object_set_new(slots ? least : all, key, figure_json(i, f[i]));
+	for (int i = 0; i < PIPE_FIGURES && !failed; i++) {
+		bool slots = i >= PIPE_LEAST && i < PIPE_IN_FLIGHT;
+		double n = v->row.figures[i],
+		       bytes = slots && n > 0 ? (double)(eager / (uint64_t)n) : -1;
+		const char *key = slots ? pipe_streams_names[i - PIPE_LEAST] : figures[i].key;
+		failed |= json_object_set_new(slots ? least : all, key, figure_json(i, n));
 		failed |= slots && json_object_set_new(most, key, figure_json(0, bytes));
 	}
 	failed = failed || json_dumpf(all, out, JSON_COMPACT | JSON_REAL_PRECISION(12));
@@ -123,32 +102,13 @@ static bool print_json(const struct pipe_verdict *v, const struct pipe_times *t,
 
 bool pipe_report(struct ctx *c, const struct pipe_verdict *v, uint64_t eager, bool json, FILE *out)
 {
-	struct pipe_times t = pipe_times(c, v->p, STREAMS_NONE, &pipe_in_units);
-	bool whole = true;
-
 	if (json)
-		whole = print_json(v, &t, eager, out);
-	else
-		print_text(c->scratch, v, &t, eager, out);
-	arena_free(c->scratch);
-	return whole;
+		return print_json(v, eager, out);
+	print_text(c->scratch, v, eager, out);
+	return true;
 }
 
 /* ---- table ------------------------------------------------------------------------------- */
-
-void pipe_add_row(struct ctx *c, const char *file, const struct pipe_verdict *v, struct sheet *to)
-{
-	struct sheet_pipe row = { .file = file, .wrong = !v };
-
-	for (int i = 0; i < FIGURES; i++)
-		row.figures[i] = -1;
-	if (v) {
-		struct pipe_times t = pipe_times(c, v->p, STREAMS_NONE, &pipe_in_units);
-		find_figures(v, &t, row.figures);
-		arena_free(c->scratch);
-	}
-	ARENA_PUSH(to->arena, to->pipes, to->npipes, to->cappipes) = row;
-}
 
 static void print_rows(const struct sheet *t, FILE *out)
 {
@@ -156,17 +116,17 @@ static void print_rows(const struct sheet *t, FILE *out)
 	      "and not taken;\nheld: activations of a rank; units: F, I and W take one, B two; idle: "
 	      "of these, in per cent\n\n",
 	      out);
-	for (int i = 0; i < FIGURES; i++)
+	for (int i = 0; i < PIPE_FIGURES; i++)
 		fprintf(out, "%9s", figures[i].column);
 	fputs("  file\n", out);
 	for (size_t k = 0; k < t->npipes; k++) {
 		const struct sheet_pipe *r = &t->pipes[k];
-		for (int i = 0; i < FIGURES; i++)
+		for (int i = 0; i < PIPE_FIGURES; i++)
 			if (r->figures[i] < 0)
 				fprintf(out, "%9s", "-");
 			else
-				fprintf(out, "%9.*f", i == IDLE,
-					(i == IDLE ? 100 : 1) * r->figures[i]);
+				fprintf(out, "%9.*f", i == PIPE_IDLE,
+					(i == PIPE_IDLE ? 100 : 1) * r->figures[i]);
 		fprintf(out, "  %s%s\n", r->file, r->wrong ? ": wrong" : "");
 	}
 }
@@ -182,7 +142,7 @@ bool sheet_print_pipes(const struct sheet *t, enum print_format format, FILE *ou
 		const struct sheet_pipe *r = &t->pipes[k];
 		json_t *row = json_pack("{s:o, s:s}", "file", diag_json_text(r->file), "status",
 					r->wrong ? "wrong" : "judged");
-		for (int i = 0; i < FIGURES; i++)
+		for (int i = 0; i < PIPE_FIGURES; i++)
 			failed |= json_object_set_new(row, figures[i].key,
 						      figure_json(i, r->figures[i]));
 		failed |= json_array_append_new(rows, row);

@@ -1,10 +1,8 @@
 /*
  * Times: when each action of a pipeline runs.
  *
- * In: a sound text, and what computations and messages take; without that F, I and W take one unit, B two, and
- * messages none. Out: start and end of each action, by the run that times every schedule (cost/timing.c, messages
- * whole); of a deadlock, up to where it stops. The computations of a bracket end together: they take their
- * time one behind the other, whichever kernels overlap. O(actions log actions).
+ * By the run that times every schedule (cost/timing.c, messages whole); of a deadlock, up to where it stops. The
+ * computations of a bracket end together: they take their time one behind the other, whichever kernels overlap.
  */
 #include "compiler/pipe/pipe.h"
 
@@ -12,40 +10,13 @@
 #include <stdlib.h>
 
 const struct pipe_cost pipe_in_units = {
-	.work = { [PIPE_F] = 1, [PIPE_B] = 2, [PIPE_I] = 1, [PIPE_W] = 1 }, .units = 1
+	.work = { [PIPE_F] = 1, [PIPE_B] = 2, [PIPE_I] = 1, [PIPE_W] = 1 }
 };
 
-/* In units, without what is lost in seconds, so that equal times compare as equal. */
-static double in_units(const struct pipe_cost *cost, double seconds)
+/* In us, without what is lost in seconds, so that equal times compare as equal. */
+static double in_us(double seconds)
 {
-	return seconds < 0 ? -1 : round(seconds * cost->units * 1e6) / 1e6;
-}
-
-/* Runs it in time: the starts of waves, and ends. */
-static void run_in_time(struct ctx *c, const struct pipe *p, const struct pipe_cost *cost,
-			struct pipe_times *to)
-{
-	struct ctx apart = *c;
-	struct timeline line = { .last = NONE };
-	double *work = ARENA_ARRAY(c->scratch, double, p->n);
-	const struct simulation *s;
-
-	apart.arena = c->scratch;
-	for (uint32_t i = 0; i < p->n; i++) {
-		work[i] = p->v[i].does & PIPE_COMPUTES ? cost->work[p->v[i].kind] / cost->units : 0;
-		to->start[i] = to->end[i] = -1;
-	}
-	s = simulation_of_pipeline(&apart, to->program, work, cost->machine);
-	if (!s) /* a message has no path on the machine */
-		return;
-	to->predicted = simulate(&apart, s, cost->bytes, &line);
-	to->whole = in_units(cost, to->predicted.seconds);
-	for (uint32_t i = 0; i < line.nops; i++) {
-		uint32_t at = timeline_op(to->program, &line.ops[i])->site;
-
-		to->start[at] = in_units(cost, line.ops[i].start);
-		to->end[at] = in_units(cost, line.ops[i].end);
-	}
+	return seconds < 0 ? -1 : round(seconds * 1e12) / 1e6;
 }
 
 /* A rank holds what a forward made until its backward has ended, the weights' too. */
@@ -100,7 +71,7 @@ static void count_flights(struct ctx *c, const struct pipe *p, struct pipe_times
 
 	for (uint32_t i = 0; i < p->n; i++) {
 		uint32_t from = p->takes[i].far;
-		if (from == NONE)
+		if (from == NONE || !(p->v[i].does & PIPE_COMPUTES))
 			continue;
 		uint64_t pair = (uint64_t)p->v[from].rank << 32 | p->v[i].rank;
 		v[n++] = (struct flight){ pair, t->end[pipe_bracket_end(p, from) - 1], 1 };
@@ -118,10 +89,28 @@ struct pipe_times pipe_times(struct ctx *c, const struct pipe *p, enum pipe_stre
 			     const struct pipe_cost *cost)
 {
 	struct pipe_times t = { .program = pipe_program(c, p, streams) };
+	struct ctx apart = *c;
+	struct timeline line = { .last = NONE };
+	double *work = ARENA_ARRAY(c->scratch, double, p->n);
+	const struct simulation *s;
 
+	apart.arena = c->scratch;
 	t.start = ARENA_ARRAY(c->scratch, double, p->n);
 	t.end = ARENA_ARRAY(c->scratch, double, p->n);
-	run_in_time(c, p, cost, &t);
+	for (uint32_t i = 0; i < p->n; i++) {
+		work[i] = p->v[i].does & PIPE_COMPUTES ? cost->work[p->v[i].kind] * 1e-6 : 0;
+		t.start[i] = t.end[i] = -1;
+	}
+	s = simulation_of_pipeline(&apart, t.program, work, cost->machine);
+	if (!s) /* a message has no path on the machine */
+		return t;
+	t.predicted = simulate(&apart, s, cost->bytes, &line);
+	t.whole = in_us(t.predicted.seconds);
+	for (uint32_t i = 0; i < line.nops; i++) {
+		uint32_t at = timeline_op(t.program, &line.ops[i])->site;
+		t.start[at] = in_us(line.ops[i].start);
+		t.end[at] = in_us(line.ops[i].end);
+	}
 	add_up(&t, p, cost);
 	if (t.predicted.over)
 		count_flights(c, p, &t);

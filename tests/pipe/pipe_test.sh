@@ -148,7 +148,7 @@ sys.exit(len(names) != 2 * 4 * 8 or len(set(names)) != len(names))' "$tmp/out"
 status "one rank of it" 0 "$ccc" explain $hang --slots 2 --rank 1 --format=svg
 holds "... and no other" sh -c "! grep -q 'data-rank=\"0\"' '$tmp/out'"
 status "a rank that there is not" 2 "$ccc" explain $hang --rank 7
-says "... is answered" "$tmp/err" 'the pipeline has 2 ranks'
+says "... is answered" "$tmp/err" 'there are ranks 0 to 1'
 status "JSON of a picture" 2 "$ccc" explain $hang -o "$tmp/x.json"
 says "... is answered" "$tmp/err" 'drawn as text, svg and html'
 holds "... and nothing is written" test ! -e "$tmp/x.json"
