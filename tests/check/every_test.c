@@ -77,6 +77,7 @@ static const char *const proved[] = {
 	"../tests/check/good/hand_ring_in_turn",
 	"../tests/check/good/hand_star",
 	"../tests/check/good/hand_two_chains",
+	"../tests/check/good/hand_two_levels",
 };
 enum { NPROVED = sizeof(proved) / sizeof(*proved) };
 

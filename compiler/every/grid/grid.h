@@ -21,8 +21,8 @@
  *   grid_proof.c        the main text as a sequence of calls and steps, and the final values
  *   grid_certificate.c  the proof as JSON
  *
- * Why this is right. All ranks make the same calls in the same order, and the groups of a call are
- * disjoint and cover all ranks. By the callee's proof, a call that begins with empty FIFOs ends
+ * Why this is right. All ranks come to the same calls in the same order, and the groups of a call
+ * are disjoint; a rank in none of them goes on. By the callee's proof, a call that begins with empty FIFOs ends
  * with empty FIFOs, with one slot in each, and chunk a of rank t then holds the sum of the initial
  * chunks S(t, a), each once. The operations of a step start together, and each FIFO has as many
  * sends as receives, in the same order; so a step also ends with empty FIFOs. So one call or step
@@ -131,6 +131,10 @@ struct grid_run {
 /* ---- grid_values.c ---- */
 /** The atoms for which a condition holds; NULL: g->why. */
 isl_set *grid_where(struct grid *g, const struct expr *e);
+/** Where two numbers are equal: by their difference if it is affine, or else digit by digit. NULL:
+ *  unknown. */
+isl_set *grid_where_equal(const struct grid *g, const struct polynomial *a,
+			  const struct polynomial *b);
 bool grid_value(struct grid *g, const struct expr *e, struct polynomial *to);
 /** Whether a condition holds for all sizes and ranks. */
 bool grid_holds(struct grid *g, const struct expr *e);
@@ -232,9 +236,9 @@ json_t *grid_words_operation(struct grid_run *r, const struct grid_operation *o)
 /** Ends a step with `operations`, of which it takes ownership, and the values held after the
  *  step. */
 void grid_words_step(struct grid_run *r, const struct stmt *s, json_t *operations);
-/** Adds a call; c->certificate is taken. */
+/** Adds a call of the ranks `who`; c->certificate is taken. */
 void grid_words_call(struct grid_run *r, const struct stmt *s, struct grid_call *c, uint32_t number,
-		     const struct grid_cells *view);
+		     const isl_set *who, const struct grid_cells *view);
 /** The certificate; NULL: r->wordless may give the reason. */
 char *grid_certificate(struct grid_run *r);
 

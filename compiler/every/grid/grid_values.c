@@ -242,8 +242,8 @@ bool grid_holds(struct grid *g, const struct expr *e)
 	return ok || grid_fail(g, e->span, "a condition that may not hold for some size");
 }
 
-/* Where two numbers are equal: by their difference if it is affine, or else digit by digit. */
-static isl_set *where_equal(struct grid *g, const struct polynomial *a, const struct polynomial *b)
+isl_set *grid_where_equal(const struct grid *g, const struct polynomial *a,
+			  const struct polynomial *b)
 {
 	struct polynomial x[GRID_FACTORS], y[GRID_FACTORS], d;
 	isl_aff *sum = grid_sum(a, -1, b, &d) ? grid_affine(g, &d) : NULL;
@@ -270,7 +270,7 @@ static isl_set *where_compared(struct grid *g, const struct expr *e)
 	if (!grid_value(g, e->a, &a) || !grid_value(g, e->b, &b))
 		return NULL;
 	if (e->op == OP_EQ || e->op == OP_NE)
-		s = where_equal(g, &a, &b);
+		s = grid_where_equal(g, &a, &b);
 	else if (as_sum(e->op, &a, &b, &d) && (sum = grid_affine(g, &d)))
 		s = isl_aff_ge_set(sum, isl_aff_zero_on_domain(isl_local_space_from_space(
 						isl_set_get_space(g->context))));
