@@ -69,6 +69,8 @@ static const char *const proved[] = {
 	"torus3_allreduce",
 	/* as users write them, in which ranks do different things */
 	"../tests/check/good/hand_central_barrier",
+	"../tests/check/good/hand_grid_chains",
+	"../tests/check/good/hand_grid_rings",
 	"../tests/check/good/hand_halves",
 	"../tests/check/good/hand_leaders",
 	"../tests/check/good/hand_lower_first",

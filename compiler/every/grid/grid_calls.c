@@ -84,35 +84,43 @@ static json_t *certificate(struct forms *f, const struct affine_proof *p)
 	return j;
 }
 
-/* The effect of a callee from its affine proof. False: f->why may have the reason. */
-static bool by_proof(struct grid_run *r, const struct stmt *call, uint32_t number,
-		     struct grid_call *to)
+bool grid_effect(struct grid_run *r, const struct decl *d, struct span at, uint32_t number,
+		 struct grid_call *to)
 {
 	struct grid *g = r->g;
-	struct decl d;
-	struct buffer_def b;
 	struct affine_proof p = { .holdings = NULL };
-
-	if (!as_schedule(call, &d, &b, &to->parts))
-		return grid_fail(g, call->span,
-				 "a callee with buffers other than a view of N parts, or one");
-	struct instance in = { .module = g->in->module, .schedule = &d, .root = -1 };
+	struct decl text = *d;
+	struct instance in = { .module = g->in->module, .schedule = &text, .root = -1 };
 	struct forms f = { .arena = g->arena,
 			   .sources = g->sources,
 			   .in = &in,
 			   .isl = g->isl,
 			   .least = 1,
 			   .part = true };
+
 	bool ok = affine_proof_make(&f, r->slots, &p) && take_effect(&f, &p, g->names[number], to);
 	if (ok && r->moves && !f.rendezvous)
 		to->certificate = certificate(&f, &p);
-	if (!ok && !g->why) {
-		g->why = f.why ? f.why : "a callee with a `where` or a scratch";
+	if (!ok && f.why)
+		grid_fail(g, NOWHERE, f.why);
+	if (!ok && f.why)
 		g->line = f.line;
-	}
 	affine_proof_free(&f, &p);
 	forms_free(&f);
-	return ok;
+	return ok || grid_fail(g, at, "a callee with a `where` or a scratch");
+}
+
+/* The same of a callee. */
+static bool by_proof(struct grid_run *r, const struct stmt *call, uint32_t number,
+		     struct grid_call *to)
+{
+	struct decl d;
+	struct buffer_def b;
+
+	if (as_schedule(call, &d, &b, &to->parts))
+		return grid_effect(r, &d, call->span, number, to);
+	return grid_fail(r->g, call->span,
+			 "a callee with buffers other than a view of N parts, or one");
 }
 
 /* ---- by contract ----------------------------------------------------------------------------- */

@@ -48,25 +48,18 @@ static bool counts_most(const struct grid *g, uint32_t free, uint32_t number)
 	return free >> number & 1;
 }
 
-/* The cells of a call's view in all groups, of ranks `who`. They must be the same chunks on all ranks of a group,
- * and be one part, or be cut into parts by digit `number`. NULL: g->why. */
-static isl_set *view(struct grid_run *r, const struct ref *ref, const struct grid_call *c,
-		     uint32_t number, const isl_set *who, struct grid_cells *of)
+static const char no_grid[] = "a view with parts that are not a part of a grid";
+
+isl_set *grid_group_cells(struct grid_run *r, uint32_t number, const isl_set *who,
+			  const struct grid_cells *of, struct span at)
 {
 	struct grid *g = r->g;
 	struct polynomial own[GRID_FACTORS];
 	isl_map *m;
 
 	grid_own(g, own);
-	if (!grid_cells_of(g, ref, of))
-		return NULL;
-	bool cut = c->large   ? !c->parts || of->free >> number & 1
-		   : c->parts ? counts_most(g, of->free, number) &&
-					!(c->whole && of->free & ~(1u << number))
-			      : !of->free;
-	if (g->buffers[of->buffer].def->dir == DIR_IN || !cut ||
-	    !(m = grid_put_cells(g, own, of))) {
-		grid_fail(g, ref->span, "a view with parts that are not a part of a grid");
+	if (!(m = grid_put_cells(g, own, of))) {
+		grid_fail(g, at, no_grid);
 		return NULL;
 	}
 	isl_set *s = isl_map_range(grid_possible(g, m, isl_set_copy((isl_set *)who)));
@@ -79,8 +72,27 @@ static isl_set *view(struct grid_run *r, const struct ref *ref, const struct gri
 	isl_set_free(any);
 	if (same)
 		return s;
-	grid_fail(g, ref->span, "a view that differs from rank to rank of a group");
+	grid_fail(g, at, "a view that differs from rank to rank of a group");
 	return isl_set_free(s);
+}
+
+/* The cells of a call's view in all groups, of ranks `who`. They must be the same chunks on all ranks of a group,
+ * and be one part, or be cut into parts by digit `number`. NULL: g->why. */
+static isl_set *view(struct grid_run *r, const struct ref *ref, const struct grid_call *c,
+		     uint32_t number, const isl_set *who, struct grid_cells *of)
+{
+	struct grid *g = r->g;
+
+	if (!grid_cells_of(g, ref, of))
+		return NULL;
+	bool cut = c->large   ? !c->parts || of->free >> number & 1
+		   : c->parts ? counts_most(g, of->free, number) &&
+					!(c->whole && of->free & ~(1u << number))
+			      : !of->free;
+	if (cut && g->buffers[of->buffer].def->dir != DIR_IN)
+		return grid_group_cells(r, number, who, of, ref->span);
+	grid_fail(g, ref->span, no_grid);
+	return NULL;
 }
 
 /* Lifts a relation between a group's ranks, or between (rank, part), to a relation between ranks or
@@ -145,9 +157,8 @@ static bool linked(const struct grid_run *r, const struct grid_call *c, uint32_t
 	return ok;
 }
 
-/* The contents of cells after all groups have made the call. `mine`: the cells of its views. */
-static bool calls(struct grid_run *r, const struct grid_call *c, uint32_t number, isl_set *mine,
-		  struct span at)
+bool grid_make_calls(struct grid_run *r, const struct grid_call *c, uint32_t number, isl_set *mine,
+		     struct span at)
 {
 	isl_set *known = isl_map_domain(isl_map_copy(r->holds));
 	bool ok = isl_set_is_subset(mine, known) == isl_bool_true;
@@ -208,7 +219,7 @@ bool grid_within(struct grid_run *r, const struct stmt *s)
 	}
 	g->rank = rank;
 	g->n = n;
-	ok = mine && calls(r, &c, number, mine, call->span);
+	ok = mine && grid_make_calls(r, &c, number, mine, call->span);
 	if (ok)
 		grid_words_call(r, s, &c, number, who, &of);
 	grid_call_free(&c);

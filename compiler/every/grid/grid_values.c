@@ -68,8 +68,14 @@ static bool turned_remainder(struct grid *g, const struct polynomial *a, const s
 {
 	const char *why = "a remainder that is not known for every size";
 	uint32_t factor, atom = g->natoms;
-	isl_aff *x = grid_affine(g, a);
 
+	for (uint32_t k = 0; k < g->natoms; k++)
+		if (g->rest_of[k] && grid_equal(g->rest_of[k], a) && is_factor(g, b, &factor) &&
+		    factor == g->below[k]) {
+			*to = grid_atom(k);
+			return true;
+		}
+	isl_aff *x = grid_affine(g, a);
 	if (!x || !is_factor(g, b, &factor) || atom == GRID_ATOMS) {
 		isl_aff_free(x);
 		return grid_fail(g, at, why);
@@ -87,9 +93,8 @@ static bool turned_remainder(struct grid *g, const struct polynomial *a, const s
 		return grid_fail(g, at, why);
 	}
 	g->turned[atom] = with;
-	g->context = grid_below(g->context, atom - g->ranks, factor);
-	g->below[atom] = factor;
-	g->natoms++;
+	g->rest_of[atom] = ARENA_COPY(g->arena, a);
+	grid_new_atom(g, factor);
 	*to = grid_atom(atom);
 	return true;
 }
