@@ -1,10 +1,10 @@
 """Checks a certificate of `ccc check --certificate`: that its operations keep its contract for every N.
 
-usage: certificate.py CERTIFICATE [--callee N]
+usage: certificate.py CERTIFICATE [--callee PARTS]
 
 Everything is proved for all N, with means of its own, from the certificate alone. Whether its
 operations and its contract are a text's is certificate_text.py's to say: both must say ok.
-With --callee N it is a callee's, of N chunks: what these hold in the end is proved to be as said.
+With --callee it is a callee's, of N chunks or of 1: what these hold in the end is proved to be as said.
 """
 import itertools
 from certificate_form import *
@@ -12,8 +12,8 @@ from certificate_sums import *
 LAST = 1 << 28 # the end is there in the text's numbers
 OPERANDS = {**dict.fromkeys(("send", "recv", "reduce"), {"x", "peer", "channel"}), **dict.fromkeys(("copy", "reduce into"), {"x", "y"})}
 class Proof:
-    def __init__(self, c):
-        self.c, self.ops, self.d = c, c["operations"], c["numbers"]
+    def __init__(self, c, parts):
+        self.c, self.ops, self.d, self.parts = c, c["operations"], c["numbers"], parts
         self.long = max([len(o["place"]) for o in self.ops], default=0) + 1
     def point(self, name): return [{name + str(i): 1} for i in range(self.d)]
     def event(self, p): return p[:-1] + [{}]
@@ -181,7 +181,7 @@ class Proof:
                         say(s[0] == t[0] and empty(x + [eq(s[1], t[1])]), "that line %d counts once" % o["line"])
     def contract(self):
         name, p, q, N, root = self.c["contract"], self.point("p"), {"q": 1}, {"N": 1}, {"R": 1} if self.c["root"] else {}
-        if not name: return say(covered([ge(N, number(1))], [[eq(n[0], N)] + [x for x in g if set(x[1]) <= {1, "N"}] for g, n in pieces(self.c["buffers"][0]["chunks"], p)]), "a callee's N chunks") or self.sources_of("f0", p, [(g + [eq(x, {}) for x in p[1:-1]] + [ge(p[-1], {}), lt(p[-1], n[0])], (0, [p[0]] + [{}] * (self.d - 2) + [p[-1]]))
+        if not name: return say(covered([ge(N, number(1))], [[eq(n[0], self.parts)] + [x for x in g if set(x[1]) <= {1, "N"}] for g, n in pieces(self.c["buffers"][0]["chunks"], p)]), "a callee's chunks") or self.sources_of("f0", p, [(g + [eq(x, {}) for x in p[1:-1]] + [ge(p[-1], {}), lt(p[-1], n[0])], (0, [p[0]] + [{}] * (self.d - 2) + [p[-1]]))
             for g, (_, n) in cases([], pieces(self.c["possible"], self.event(p)), pieces(self.c["buffers"][0]["chunks"], self.event(p)))], [number(LAST)] + [{}] * self.long)
         many, mine = name in ("allgather", "gather", "all_to_all"), name in ("reduce_scatter", "scatter", "all_to_all")
         say(many or mine or name in ("allreduce", "reduce", "broadcast"), "a contract of the prelude")
@@ -199,8 +199,8 @@ class Proof:
             for h, (s,) in cases(g, self.seen("f0", p)):
                 say(self.within(h, self.holds(s, q), wanted) and self.within(h, wanted, self.holds(s, q)), "the contract")
 def main(c, arguments):
-    say((arguments == ["--callee", "N"]) == (c["contract"] == "") and formed(c), "a contract, and sums of integers")
-    proof = Proof(c)
+    say((len(arguments) == 2) == (c["contract"] == "") and formed(c), "a contract, and sums of integers")
+    proof = Proof(c, number(1) if arguments == ["--callee", "1"] else {"N": 1})
     for step in ("form", "points", "places", "bounds", "matching", "levels", "order", "races", "sources", "values", "contract"): getattr(proof, step)()
     print("ok - %s: %s for every N" % (c["schedule"], c["contract"]))
 checked(main, 1)

@@ -169,9 +169,14 @@ forged "a loop's numbers" halving_doubling_allreduce _powers "moves[0]['body'].a
 # Grids.
 forged 'the callee ring_allreduce' hierarchical_allreduce _grid "# a callee's parts of a view that is not cut
 moves[1]['view']['free'] = []"
-forged "a callee's N chunks" hierarchical_allreduce _grid "moves[1]['callee']['buffers'][0]['chunks'][0]['to'] = [[0, 2, 0, 0, 0, 0, 0]]"
+forged "a callee's chunks" hierarchical_allreduce _grid "moves[1]['callee']['buffers'][0]['chunks'][0]['to'] = [[0, 2, 0, 0, 0, 0, 0]]"
 forged 'what line [0-9]* does' hierarchical_all_to_all _grid "o = next(o for m in moves for o in m.get('operations', []) if 'peer' in o); o['kind'] += ' x'"
 forged 'values for all of line' hierarchical_all_to_all _grid "o = next(o for m in moves for o in m.get('operations', []) if 'peer' in o); o['peer'] *= 2"
 forged 'digits that are free' hierarchical_all_to_all _grid "moves[0]['operations'][0]['y']['buffer'] -= len(c['buffers'])"
 forged "a callee|callee's" hierarchical_broadcast _grid "m = next(m for m in moves if 'root' in m); m['root'] = [{**x, 'to': [[x['to'][0][0] + 1, *x['to'][0][1:]]]} for x in m['root']]"
+levels=../tests/check/good/hand_two_levels
+forged 'what is held after line 8' $levels _grid "# some nodes' first ranks without the groups of all
+moves[1]['view']['at'][0]['if'].append(['>=', [3, 0, -1] + [0] * 2])"
+forged "a callee's chunks" $levels _grid "# a callee of more parts
+moves[1]['callee']['buffers'][0]['chunks'][0]['to'] = [[2] + [0] * 6]"
 exit $failed

@@ -77,23 +77,25 @@ class Proof:
             root = self.pieces(move["root"], x[:self.m]) if k["contract"] == "broadcast" else [([], None)]
             say(not k["root"] or all(covered(self.base + self.below(x[:self.m]) + g, [[ge(q[0], {}), lt(q[0], n)]]) for g, q in root), "a callee's root")
             return [g + [eq(b, a)] + ([eq(s, q[0])] if q else []) + [ge(s, {}), lt(s, n)] for g, q in root]
-        names_, point = [*n, "R"], [t] + [{}] * (k["numbers"] - 2) + [a]
-        say(k["contract"] == k["root"] == "" and "root" not in move and len(k["buffers"]) == 1 and d in move["view"]["free"], "a callee on one view of N parts")
+        cut = d in move["view"]["free"] # into N parts; else it is one part
+        part = lambda had: [eq(b, had)] if cut else [eq(b, a), eq(had, {})]
+        names_, point = [*n, "R"], [t] + [{}] * (k["numbers"] - 2) + [a if cut else {}]
+        say(k["contract"] == k["root"] == "" and "root" not in move and len(k["buffers"]) == 1, "a callee on one view")
         for kind, j, g, q in [(y["source"][0], int(y["source"][1:]), g, q) for y in k["sources"] if y["read"] == "f0" for g, q in pieces(y["pieces"], point, names_)]:
-            if kind == "b": out.append(g + [eq(s, q[0]), eq(b, q[-1])])
+            if kind == "b": out.append(g + [eq(s, q[0])] + part(q[-1]))
             for c, (lo, many, chunk) in cases(g, *[pieces(k["holds"][j][y], q, names_) for y in ("first", "n", "chunk")]) if kind == "w" else ():
-                out += [c + [ge(y, lo[0]), lt(y, add(lo[0], many[0])), ge(s, {}), lt(s, n), eq(b, chunk[0])] for y in (s, add(s, n))]
+                out += [c + [ge(y, lo[0]), lt(y, add(lo[0], many[0])), ge(s, {}), lt(s, n)] + part(chunk[0]) for y in (s, add(s, n))]
         return out
     def function(self, list_, where, point, line):
-        """That these pieces have one value where others have one (none: everywhere)."""
-        given = [g for g, _ in self.pieces(where, point)] if where else [[]]
+        """That these pieces have one value where others have one."""
+        given = [g for g, _ in self.pieces(where, point)]
         say(all(whole(self.base + self.below(point[:self.m]) + g, list_, point, self.params) for g in given), "values for all of line %d" % line)
     def call(self, move):
         say(move["digit"] in range(self.m), "a digit of groups")
         d, x, s, b, line = move["digit"], self.cell("x"), names("s", 2), names("p", 2), move["line"]
         def source(i): return [s[i] if j == d else b[i] if j == self.m + d else f for j, f in enumerate(x)]
         view = self.cells(move["view"], x[:self.m])
-        for list_ in [move["view"]["at"]] + ([move["root"]] if "root" in move else []): self.function(list_, None, x[:self.m], line)
+        for list_ in [move["view"]["at"]] + ([move["root"]] if "root" in move else []): self.function(list_, move["view"]["at"], x[:self.m], line)
         others = [swap(g, {"rx%d" % d: {"other": 1}}) for g in view]
         from_, new = [self.ends(move, x, s[i], b[i]) for i in (0, 1)], []
         for g in [self.base + g for g in view]:

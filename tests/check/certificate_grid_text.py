@@ -34,6 +34,7 @@ class Sizes: # the moves for one way to cut N
         return b["name"] if b["promised"] else "scratch", scratch + first + lo * one, scratch + first + hi * one
     def size(self, b): return math.prod(self.sizes[i] for i in b["digits"])
     def call(self, move, r):
+        if self.at(move["view"]["at"], r) is None: return []
         d, callee = move["digit"], self.callees[json.dumps(move["callee"])][str(self.sizes[move["digit"]])]
         if "root" in move: callee = callee[str(self.at(move["root"], r)[0])]
         peer = lambda q: q if q is None else self.rank(r[:d] + [q] + r[d + 1:])

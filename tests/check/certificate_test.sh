@@ -227,7 +227,7 @@ refused() { # refused WHAT NAME [FILE]
 	fi
 }
 # shellcheck disable=SC2086
-all_hold grid_check $grids
+all_hold grid_check $grids ../tests/check/good/hand_two_levels ../tests/check/good/hand_grid_rings
 # A number of a sum, or an entry less, at random; prints where.
 spoil_grid() { # spoil_grid SEED: of $tmp/whole
 	python3 -S - "$tmp/whole" "$tmp/c" "$1" <<'END'

@@ -15,6 +15,14 @@
 #define TO_RANK "  link leaf[node] -> rank\n"
 #define BY_SPINE "  link leaf[node] -> spine\n  link spine -> leaf[node]\n"
 
+/* Of a grid: rows by hand, then `columns`. */
+#define GRID(columns) \
+	"schedule grid(X = 2)\n  implements allreduce(inout data[1])\n  where N % X == 0\n{\n" \
+	"  let Y = N / X\n  let x = rank % X\n  let y = rank / X\n" \
+	"  if x > 0 { reduce data from rank - 1 }\n  if x < X - 1 { send data to rank + 1 }\n" \
+	"  if x < X - 1 { recv data from rank + 1 }\n  if x > 0 { send data to rank - 1 }\n" columns \
+	"}\n"
+
 /* Texts that are right for small N, and what shows that they are wrong; or for their own X, so
  * that nothing may be said of every X. */
 static const struct {
@@ -162,6 +170,21 @@ static const struct {
 	  "    }\n  }\n  step {\n    for s in 1..M {\n      let src = (node - s) % M\n"
 	  "      send b[node * G .. (node + 1) * G] to at((node + s) % M, local)\n"
 	  "      recv b[src * G .. (src + 1) * G] from at(src, local)\n    }\n  }\n}\n" },
+	/* columns, and the first ranks of rows, that are too long */
+	{ "-n 128", GRID("  if rank >= X { reduce data from rank - X }\n"
+			 "  if y < Y - 1 && y != 40 { send data to rank + X }\n"
+			 "  if y < Y - 1 { recv data from rank + X }\n"
+			 "  if y > 0 { send data to rank - X }\n") },
+	{ "-n 128",
+	  GRID("  if y > 0 { reduce data from rank - X }\n"
+	       "  if y < Y - 1 { if y > 40 { send data to rank + 2 * X } else { send data to rank + X } }\n"
+	       "  if y < Y - 1 { recv data from rank + X }\n"
+	       "  if y > 0 { send data to rank - X }\n") },
+	{ "-n 128",
+	  GRID("  if x == 0 {\n    if y == 0 {\n      for q in 1..Y { reduce data from q * X }\n"
+	       "    } else { if y < 40 { send data to x } }\n  }\n"
+	       "  if rank == 0 {\n    for q in 1..N { send data to q }\n"
+	       "  } else {\n    recv data from 0\n  }\n") },
 	/* tracks hold no number below 0: a loop that begins there, a sum, who has begun */
 	{ "-n 128", "schedule below_in_loop\n  implements allreduce(inout data[2])\n"
 		    "  where ispow2(N)\n{\n  scratch t[2]\n"

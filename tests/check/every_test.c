@@ -69,6 +69,8 @@ static const char *const proved[] = {
 	"torus3_allreduce",
 	/* as users write them, in which ranks do different things */
 	"../tests/check/good/hand_central_barrier",
+	"../tests/check/good/hand_grid_chains",
+	"../tests/check/good/hand_grid_rings",
 	"../tests/check/good/hand_halves",
 	"../tests/check/good/hand_leaders",
 	"../tests/check/good/hand_lower_first",
@@ -77,6 +79,7 @@ static const char *const proved[] = {
 	"../tests/check/good/hand_ring_in_turn",
 	"../tests/check/good/hand_star",
 	"../tests/check/good/hand_two_chains",
+	"../tests/check/good/hand_two_levels",
 };
 enum { NPROVED = sizeof(proved) / sizeof(*proved) };
 

@@ -18,11 +18,12 @@
  *                       of each chunk, by the affine passes or by its contract; its messages
  *   grid_groups.c       calls in all groups at once
  *   grid_steps.c        steps of the main text
+ *   grid_rows.c         messages of the main text that stay in rows or columns, as calls
  *   grid_proof.c        the main text as a sequence of calls and steps, and the final values
  *   grid_certificate.c  the proof as JSON
  *
- * Why this is right. All ranks make the same calls in the same order, and the groups of a call are
- * disjoint and cover all ranks. By the callee's proof, a call that begins with empty FIFOs ends
+ * Why this is right. All ranks come to the same calls in the same order, and the groups of a call
+ * are disjoint; a rank in none of them goes on. By the callee's proof, a call that begins with empty FIFOs ends
  * with empty FIFOs, with one slot in each, and chunk a of rank t then holds the sum of the initial
  * chunks S(t, a), each once. The operations of a step start together, and each FIFO has as many
  * sends as receives, in the same order; so a step also ends with empty FIFOs. So one call or step
@@ -79,10 +80,12 @@ struct grid {
 	struct grid_buffer *buffers;
 	uint32_t nbuffers, capbuffers;
 	const char *names[GRID_FACTORS];
-	uint32_t below[GRID_ATOMS];  /* the factor that bounds an atom */
-	struct polynomial rank, n;   /* of the group */
-	isl_set *context;	     /* of the atoms from `ranks` on: each is below its factor */
-	isl_set *turned[GRID_ATOMS]; /* of a remainder: its relation to earlier atoms; or NULL */
+	uint32_t below[GRID_ATOMS]; /* the factor that bounds an atom */
+	struct polynomial rank, n;  /* of the group */
+	isl_set *context;	    /* of the atoms from `ranks` on: each is below its factor */
+	/* Of a remainder x % factor, or NULL: its relation to earlier atoms; x. */
+	isl_set *turned[GRID_ATOMS];
+	const struct polynomial *rest_of[GRID_ATOMS];
 	struct polynomial **meaning; /* of symbols, by id; NULL: unknown */
 	uint32_t calls;
 	const char *why;
@@ -131,6 +134,10 @@ struct grid_run {
 /* ---- grid_values.c ---- */
 /** The atoms for which a condition holds; NULL: g->why. */
 isl_set *grid_where(struct grid *g, const struct expr *e);
+/** Where two numbers are equal: by their difference if it is affine, or else digit by digit. NULL:
+ *  unknown. */
+isl_set *grid_where_equal(const struct grid *g, const struct polynomial *a,
+			  const struct polynomial *b);
 bool grid_value(struct grid *g, const struct expr *e, struct polynomial *to);
 /** Whether a condition holds for all sizes and ranks. */
 bool grid_holds(struct grid *g, const struct expr *e);
@@ -150,6 +157,8 @@ uint32_t grid_factor_of(const struct grid *g, uint32_t k, bool reversed);
 /** Whether a number is composed of digits of the factors `used`; *digit: the digits. */
 bool grid_digits(const struct grid *g, const struct polynomial *p, uint32_t used, bool reversed,
 		 struct polynomial digit[GRID_FACTORS]);
+/** Makes a new atom, below a factor. False: there are too many. */
+bool grid_new_atom(struct grid *g, uint32_t factor);
 /** Makes m new atoms, as digits. False: there are too many. */
 bool grid_fresh(struct grid *g, struct span at, uint32_t *first);
 /** The number with the digits first .. first + m - 1. */
@@ -186,6 +195,22 @@ bool grid_step(struct grid_run *r, const struct stmt *s);
 
 /* ---- grid_groups.c ---- */
 bool grid_within(struct grid_run *r, const struct stmt *s);
+struct grid_call;
+/** The cells of a call's view in all groups of ranks `who`. NULL: they differ from rank to rank of a
+ *  group. */
+isl_set *grid_group_cells(struct grid_run *r, uint32_t number, const isl_set *who,
+			  const struct grid_cells *of, struct span at);
+/** The contents of cells after all groups have made the call. `mine`, which is taken: the cells of
+ *  its views. */
+bool grid_make_calls(struct grid_run *r, const struct grid_call *c, uint32_t number, isl_set *mine,
+		     struct span at);
+
+/* ---- grid_rows.c ---- */
+/** Whether a statement has messages. */
+bool grid_has_messages(const struct stmt *s);
+/** Runs messages of the main text from *s on that stay in rows or columns; *s becomes the last
+ *  statement that was run. */
+bool grid_rows(struct grid_run *r, const struct stmt **s);
 
 /* ---- grid_links.c ---- */
 /** All pairs that have a link: m digits -> m digits. NULL: g->why. */
@@ -204,6 +229,9 @@ struct grid_call {
 	struct polynomial root;
 	json_t *certificate; /* of the callee; NULL: it has none */
 };
+/** Finds the effect of a text on one buffer, of N parts (to->parts) or of one, from its affine proof. */
+bool grid_effect(struct grid_run *r, const struct decl *d, struct span at, uint32_t number,
+		 struct grid_call *to);
 /** Finds the effect of a callee. False: g->why. g->rank and g->n are those of the group. */
 bool grid_call(struct grid_run *r, const struct stmt *call, uint32_t number, struct grid_call *to);
 /** The effect of a callee that is right for every N >= 1 and every root, from its contract. Returns as
@@ -232,9 +260,9 @@ json_t *grid_words_operation(struct grid_run *r, const struct grid_operation *o)
 /** Ends a step with `operations`, of which it takes ownership, and the values held after the
  *  step. */
 void grid_words_step(struct grid_run *r, const struct stmt *s, json_t *operations);
-/** Adds a call; c->certificate is taken. */
+/** Adds a call of the ranks `who`; c->certificate is taken. */
 void grid_words_call(struct grid_run *r, const struct stmt *s, struct grid_call *c, uint32_t number,
-		     const struct grid_cells *view);
+		     const isl_set *who, const struct grid_cells *view);
 /** The certificate; NULL: r->wordless may give the reason. */
 char *grid_certificate(struct grid_run *r);
 

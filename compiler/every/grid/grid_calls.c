@@ -1,7 +1,7 @@
 /*
  * The effect of a callee, proved once for its own N. See grid.h.
  *
- * The callee must have one view. If the view has N parts and the callee has no numbers as
+ * The callee must have one view. If the view has N parts or one, and the callee has no numbers as
  * arguments, its effect is taken from its affine proof. Any other callee must be a schedule with a
  * proof of any kind, and its effect is that of its contract: for each chunk, the sum over all
  * ranks, or the value of one rank. A group may have one rank, so each callee is proved for every N
@@ -14,8 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Makes the callee a separate schedule on one `inout` buffer; false: it has another form. */
-static bool as_schedule(const struct stmt *call, struct decl *d, struct buffer_def *b)
+/* Makes the callee a separate schedule on one `inout` buffer of N parts (*parts), or of one; false: it
+ * has another form. */
+static bool as_schedule(const struct stmt *call, struct decl *d, struct buffer_def *b, bool *parts)
 {
 	const struct decl *callee = call->callee;
 	const struct param *p = callee->formals;
@@ -31,7 +32,9 @@ static bool as_schedule(const struct stmt *call, struct decl *d, struct buffer_d
 	*b = callee->kind == D_PROC ? *p->view : *d->buffers;
 	b->dir = DIR_INOUT;
 	d->buffers = b;
-	return !b->blocks && !b->sized && !b->by_column && b->count->kind == E_N;
+	*parts = b->count->kind == E_N;
+	return !b->blocks && !b->sized && !b->by_column &&
+	       (*parts || (b->count->kind == E_INT && b->count->value == 1));
 }
 
 static isl_stat add_map(isl_map *m, void *arg)
@@ -67,7 +70,8 @@ static bool take_effect(struct forms *f, const struct affine_proof *p, const cha
 			&to->messages);
 	if (!to->holds || f->some || f->nbuffers > 1)
 		return false; /* a scratch may be cut differently from parts of several chunks */
-	to->holds = of_numbers(to->holds, f->dims, true, name);
+	to->holds = of_numbers(to->holds, f->dims, to->parts, name);
+	to->whole = to->large = !to->parts;
 	return true;
 }
 
@@ -80,36 +84,43 @@ static json_t *certificate(struct forms *f, const struct affine_proof *p)
 	return j;
 }
 
-/* The effect of a callee with N parts, from its affine proof. False: f->why may have the reason. */
-static bool by_proof(struct grid_run *r, const struct stmt *call, uint32_t number,
-		     struct grid_call *to)
+bool grid_effect(struct grid_run *r, const struct decl *d, struct span at, uint32_t number,
+		 struct grid_call *to)
 {
 	struct grid *g = r->g;
-	struct decl d;
-	struct buffer_def b;
 	struct affine_proof p = { .holdings = NULL };
-
-	if (!as_schedule(call, &d, &b))
-		return grid_fail(g, call->span,
-				 "a callee with buffers other than a view of N parts");
-	struct instance in = { .module = g->in->module, .schedule = &d, .root = -1 };
+	struct decl text = *d;
+	struct instance in = { .module = g->in->module, .schedule = &text, .root = -1 };
 	struct forms f = { .arena = g->arena,
 			   .sources = g->sources,
 			   .in = &in,
 			   .isl = g->isl,
 			   .least = 1,
 			   .part = true };
-	to->parts = true;
+
 	bool ok = affine_proof_make(&f, r->slots, &p) && take_effect(&f, &p, g->names[number], to);
 	if (ok && r->moves && !f.rendezvous)
 		to->certificate = certificate(&f, &p);
-	if (!ok && !g->why) {
-		g->why = f.why ? f.why : "a callee with a `where` or a scratch";
+	if (!ok && f.why)
+		grid_fail(g, NOWHERE, f.why);
+	if (!ok && f.why)
 		g->line = f.line;
-	}
 	affine_proof_free(&f, &p);
 	forms_free(&f);
-	return ok;
+	return ok || grid_fail(g, at, "a callee with a `where` or a scratch");
+}
+
+/* The same of a callee. */
+static bool by_proof(struct grid_run *r, const struct stmt *call, uint32_t number,
+		     struct grid_call *to)
+{
+	struct decl d;
+	struct buffer_def b;
+
+	if (as_schedule(call, &d, &b, &to->parts))
+		return grid_effect(r, &d, call->span, number, to);
+	return grid_fail(r->g, call->span,
+			 "a callee with buffers other than a view of N parts, or one");
 }
 
 /* ---- by contract ----------------------------------------------------------------------------- */

@@ -8,16 +8,21 @@
 
 /* ---- digits ---------------------------------------------------------------------------------- */
 
+bool grid_new_atom(struct grid *g, uint32_t factor)
+{
+	if (g->natoms == GRID_ATOMS)
+		return false;
+	g->context = grid_below(g->context, g->natoms - g->ranks, factor);
+	g->below[g->natoms++] = factor;
+	return true;
+}
+
 bool grid_fresh(struct grid *g, struct span at, uint32_t *first)
 {
 	*first = g->natoms;
-	if (g->natoms + g->m > GRID_ATOMS)
-		return grid_fail(g, at, "too many numbers at once");
-	for (uint32_t i = 0; i < g->m; i++) {
-		uint32_t atom = g->natoms++;
-		g->below[atom] = i;
-		g->context = grid_below(g->context, atom - g->ranks, i);
-	}
+	for (uint32_t i = 0; i < g->m; i++)
+		if (!grid_new_atom(g, i))
+			return grid_fail(g, at, "too many numbers at once");
 	return true;
 }
 

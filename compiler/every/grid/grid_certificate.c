@@ -7,7 +7,7 @@
  * the root's digits. A rank and a chunk have one digit for each factor; a cell is a rank, a chunk
  * and the number of a buffer.
  *
- *   call   {"line", "digit": by which its groups' ranks differ, "view": cells,
+ *   call   {"line", "digit": by which its groups' ranks differ, "view": cells, of ranks in groups,
  *           "root": function, or missing, "callee": certificate,
  *           "holds": set of (cell, cell that was there at first)}
  *   step   {"line", "together": whether they start together,
@@ -35,7 +35,7 @@ static json_t *digits(const struct grid *g, uint32_t bits)
 /* The arguments of functions: the rank's digits and the trips of the loops around. */
 struct point {
 	const struct grid_run *r;
-	const isl_set *domain; /* of the atoms; NULL: any */
+	const isl_set *domain; /* of the atoms */
 	const uint32_t *loop;
 	uint32_t nloops;
 };
@@ -51,8 +51,7 @@ static json_t *function(struct paper *p, const struct point *at, isl_map *value)
 		trip = grid_atom(at->loop[i]);
 		m = grid_put(m, grid_affine(g, &trip));
 	}
-	isl_set *domain = at->domain ? isl_set_copy((isl_set *)at->domain) : grid_any(g);
-	return map_pieces(p, grid_between(g, m, value, domain));
+	return map_pieces(p, grid_between(g, m, value, isl_set_copy((isl_set *)at->domain)));
 }
 
 static json_t *cells(struct paper *p, const struct point *at, const struct grid_cells *c)
@@ -107,9 +106,9 @@ void grid_words_step(struct grid_run *r, const struct stmt *s, json_t *operation
 }
 
 void grid_words_call(struct grid_run *r, const struct stmt *s, struct grid_call *c, uint32_t number,
-		     const struct grid_cells *view)
+		     const isl_set *who, const struct grid_cells *view)
 {
-	struct point at = { r, NULL, NULL, 0 };
+	struct point at = { r, who, NULL, 0 };
 	struct paper *p = &r->paper;
 
 	if (!r->moves)

@@ -3,33 +3,40 @@
  *
  * A call relates ranks that differ in one digit, and chunks that differ in the same digit, if its
  * view has as many parts as the group has ranks. All other digits stay as they are. So its effect
- * in the group, as a relation of that digit, is lifted to all ranks and chunks. O(1) set operations
- * a call.
+ * in the group, as a relation of that digit, is lifted to all ranks and chunks. Ranks in no group,
+ * such as those other than the leaders 0, G, 2G ... of nodes of G ranks, keep what they have. O(1) set
+ * operations a call.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/grid/grid.h"
 
-/* *number: the digit in which the members of a group differ; all its values must be in the
- * group. */
-static bool members(struct grid *g, const struct stmt *s, uint32_t *number)
+/* *number: the digit in which the members of a group differ; all its values must be in the group.
+ * *who: the ranks that are in the group that they name: those that are `first` but for this digit.
+ * If a rank's digit `number` does not decide whether it is in *who, the ranks of a group name the
+ * same one; view() shows that. */
+static bool members(struct grid *g, const struct stmt *s, uint32_t *number, isl_set **who)
 {
-	struct polynomial first, count, stride = grid_number(1), away, own;
+	const char *why = "a group that is not a row or column of a grid";
+	struct polynomial first, count, stride = grid_number(1), digit[GRID_FACTORS], own;
+	uint32_t i = 0;
 
 	if (!s->e2)
 		return grid_fail(g, s->span, "a group given by a table");
 	if (!grid_value(g, s->e, &first) || !grid_value(g, s->e2, &count) ||
-	    (s->e3 && !grid_value(g, s->e3, &stride)) || !grid_sum(&g->rank, -1, &first, &away))
+	    (s->e3 && !grid_value(g, s->e3, &stride)))
 		return false;
-	for (uint32_t i = 0; i < g->m; i++) {
+	for (; i < g->m; i++) {
 		struct polynomial size = grid_atom(i), step = grid_factors(0, i);
 		own = step;
 		own.v[0].power[g->ranks + i] = 1;
-		*number = i;
-		if (grid_equal(&size, &count) && grid_equal(&step, &stride) &&
-		    grid_equal(&own, &away))
-			return true;
+		if (grid_equal(&size, &count) && grid_equal(&step, &stride))
+			break;
 	}
-	return grid_fail(g, s->span, "a group that is not a row or column of a grid");
+	*number = i;
+	if (i < g->m && grid_digits(g, &first, ~0u, false, digit) && !digit[i].n &&
+	    grid_sum(&first, 1, &own, &first))
+		*who = grid_where_equal(g, &first, &g->rank);
+	return *who || grid_fail(g, s->span, why);
 }
 
 /* Whether digit `number` is the highest one in `free`. */
@@ -41,28 +48,21 @@ static bool counts_most(const struct grid *g, uint32_t free, uint32_t number)
 	return free >> number & 1;
 }
 
-/* The cells of a call's view in all groups. They must be the same chunks on all ranks of a group,
- * and be one part, or be cut into parts by digit `number`. NULL: g->why. */
-static isl_set *view(struct grid_run *r, const struct ref *ref, const struct grid_call *c,
-		     uint32_t number, struct grid_cells *of)
+static const char no_grid[] = "a view with parts that are not a part of a grid";
+
+isl_set *grid_group_cells(struct grid_run *r, uint32_t number, const isl_set *who,
+			  const struct grid_cells *of, struct span at)
 {
 	struct grid *g = r->g;
 	struct polynomial own[GRID_FACTORS];
 	isl_map *m;
 
 	grid_own(g, own);
-	if (!grid_cells_of(g, ref, of))
-		return NULL;
-	bool cut = c->large   ? !c->parts || of->free >> number & 1
-		   : c->parts ? counts_most(g, of->free, number) &&
-					!(c->whole && of->free & ~(1u << number))
-			      : !of->free;
-	if (g->buffers[of->buffer].def->dir == DIR_IN || !cut ||
-	    !(m = grid_put_cells(g, own, of))) {
-		grid_fail(g, ref->span, "a view with parts that are not a part of a grid");
+	if (!(m = grid_put_cells(g, own, of))) {
+		grid_fail(g, at, no_grid);
 		return NULL;
 	}
-	isl_set *s = isl_map_range(grid_possible(g, m, grid_any(g)));
+	isl_set *s = isl_map_range(grid_possible(g, m, isl_set_copy((isl_set *)who)));
 	s = isl_set_intersect(s, isl_set_copy(r->cells));
 	isl_set *any =
 		isl_set_insert_dims(isl_set_project_out(isl_set_copy(s), isl_dim_set, number, 1),
@@ -72,8 +72,27 @@ static isl_set *view(struct grid_run *r, const struct ref *ref, const struct gri
 	isl_set_free(any);
 	if (same)
 		return s;
-	grid_fail(g, ref->span, "a view that differs from rank to rank of a group");
+	grid_fail(g, at, "a view that differs from rank to rank of a group");
 	return isl_set_free(s);
+}
+
+/* The cells of a call's view in all groups, of ranks `who`. They must be the same chunks on all ranks of a group,
+ * and be one part, or be cut into parts by digit `number`. NULL: g->why. */
+static isl_set *view(struct grid_run *r, const struct ref *ref, const struct grid_call *c,
+		     uint32_t number, const isl_set *who, struct grid_cells *of)
+{
+	struct grid *g = r->g;
+
+	if (!grid_cells_of(g, ref, of))
+		return NULL;
+	bool cut = c->large   ? !c->parts || of->free >> number & 1
+		   : c->parts ? counts_most(g, of->free, number) &&
+					!(c->whole && of->free & ~(1u << number))
+			      : !of->free;
+	if (cut && g->buffers[of->buffer].def->dir != DIR_IN)
+		return grid_group_cells(r, number, who, of, ref->span);
+	grid_fail(g, ref->span, no_grid);
+	return NULL;
 }
 
 /* Lifts a relation between a group's ranks, or between (rank, part), to a relation between ranks or
@@ -119,13 +138,16 @@ static bool counted_once(const struct grid_run *r, isl_map *from)
 	return ok;
 }
 
-static bool linked(const struct grid_run *r, const struct grid_call *c, uint32_t number)
+/* Whether there are links for the messages among the ranks of `mine`. */
+static bool linked(const struct grid_run *r, const struct grid_call *c, uint32_t number,
+		   const isl_set *mine)
 {
 	struct grid *g = r->g;
 
 	if (!r->links || !c->messages)
 		return true;
-	isl_set *ranks = isl_set_project_out(isl_set_copy(r->cells), isl_dim_set, g->m, g->m + 1);
+	isl_set *ranks =
+		isl_set_project_out(isl_set_copy((isl_set *)mine), isl_dim_set, g->m, g->m + 1);
 	isl_map *pairs = lifted(g, isl_map_copy(c->messages), number, LIFT_RANKS);
 	pairs = isl_map_align_params(pairs, isl_set_get_space(ranks));
 	pairs = isl_map_intersect_domain(pairs, isl_set_copy(ranks));
@@ -135,14 +157,13 @@ static bool linked(const struct grid_run *r, const struct grid_call *c, uint32_t
 	return ok;
 }
 
-/* The contents of cells after all groups have made the call. `mine`: the cells of its views. */
-static bool calls(struct grid_run *r, const struct grid_call *c, uint32_t number, isl_set *mine,
-		  struct span at)
+bool grid_make_calls(struct grid_run *r, const struct grid_call *c, uint32_t number, isl_set *mine,
+		     struct span at)
 {
 	isl_set *known = isl_map_domain(isl_map_copy(r->holds));
 	bool ok = isl_set_is_subset(mine, known) == isl_bool_true;
 	isl_set_free(known);
-	if (!ok || !linked(r, c, number)) {
+	if (!ok || !linked(r, c, number, mine)) {
 		isl_set_free(mine);
 		return grid_fail(
 			r->g, at,
@@ -173,15 +194,16 @@ bool grid_within(struct grid_run *r, const struct stmt *s)
 	struct grid_cells of;
 	const struct stmt *call = s->body;
 	uint32_t number = 0;
+	isl_set *who = NULL;
 
 	if (!call || call->kind != S_CALL || call->next)
 		return grid_fail(g, s->span, "a group with more than one call");
-	if (!members(g, s, &number))
+	if (!members(g, s, &number, &who))
 		return false;
 	g->rank = grid_atom(g->ranks + number);
 	g->n = grid_atom(number);
 	bool ok = grid_call(r, call, number, &c);
-	isl_set *mine = ok ? view(r, call->args->ref, &c, number, &of) : NULL;
+	isl_set *mine = ok ? view(r, call->args->ref, &c, number, who, &of) : NULL;
 	if (ok && !mine && !c.whole) { /* its contract may say more of such a view */
 		struct grid_call by;
 		const char *why = g->why;
@@ -193,14 +215,15 @@ bool grid_within(struct grid_run *r, const struct stmt *s)
 		c.messages = NULL;
 		grid_call_free(&c);
 		c = by;
-		mine = ok ? view(r, call->args->ref, &c, number, &of) : NULL;
+		mine = ok ? view(r, call->args->ref, &c, number, who, &of) : NULL;
 	}
 	g->rank = rank;
 	g->n = n;
-	ok = mine && calls(r, &c, number, mine, call->span);
+	ok = mine && grid_make_calls(r, &c, number, mine, call->span);
 	if (ok)
-		grid_words_call(r, s, &c, number, &of);
+		grid_words_call(r, s, &c, number, who, &of);
 	grid_call_free(&c);
+	isl_set_free(who);
 	ARENA_PUSH(g->arena, r->words, r->nwords, r->capwords) = arena_printf(
 		g->arena, "%s is right for every N >= 1, so also in the groups of line %u",
 		call->callee->name.name, source_place(g->sources, s->span.lo).line);

@@ -187,11 +187,15 @@ static bool as_asked(struct grid_run *r)
 	return true;
 }
 
-/* Runs a statement of the main text. */
-static bool statement(struct grid_run *r, const struct stmt *s)
+/* Runs the statement *s of the main text, and perhaps those after it: *s becomes the last of them. */
+static bool statement(struct grid_run *r, const struct stmt **at)
 {
+	const struct stmt *s = *at;
+
 	if (s->kind == S_WITHIN)
 		return grid_within(r, s);
+	if (s->kind != S_STEP && grid_has_messages(s))
+		return grid_rows(r, at);
 	if (s->kind == S_STEP || s->kind == S_COPY || s->kind == S_REDUCE_INTO ||
 	    s->kind == S_FOR || s->kind == S_IF)
 		return grid_step(r, s);
@@ -219,12 +223,12 @@ static bool prove(struct grid_run *r)
 	r->cells = grid_all_cells(g);
 	r->holds = initial(r);
 	for (const struct stmt *s = d->body; s; s = s->next)
-		if (!statement(r, s))
+		if (!statement(r, &s))
 			return false;
 	return as_asked(r);
 }
 
-/* Whether some `where` divides N, and the text consists of calls in groups and of steps. */
+/* Whether some `where` divides N, and the text consists of calls in groups, steps and messages. */
 static bool is_grid(const struct instance *in)
 {
 	bool some = false, numbers = false;
@@ -232,11 +236,11 @@ static bool is_grid(const struct instance *in)
 	for (const struct binding *p = in->schedule->params; p; p = p->next)
 		numbers |= p->sym != in->root_param;
 	for (const struct stmt *s = in->schedule->body; s; s = s->next) {
-		some |= s->kind == S_STEP ||
+		some |= grid_has_messages(s) ||
 			(s->kind == S_WITHIN && s->body && s->body->kind == S_CALL);
 		if (s->kind != S_WITHIN && s->kind != S_LET && s->kind != S_FN &&
-		    s->kind != S_STEP && s->kind != S_SCRATCH && s->kind != S_COPY &&
-		    s->kind != S_REDUCE_INTO && s->kind != S_FOR && s->kind != S_IF)
+		    s->kind != S_STEP && s->kind != S_SCRATCH && s->kind > S_REDUCE_INTO &&
+		    s->kind != S_FOR && s->kind != S_IF)
 			return false;
 	}
 	return some && numbers && in->schedule->where;

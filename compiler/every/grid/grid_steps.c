@@ -185,11 +185,9 @@ static bool loop(struct stepping *t, const struct stmt *s)
 			break;
 	}
 	if (s->e3 || factor == g->m || lo.n > 1 || (lo.n && !grid_natural(g, &lo)) ||
-	    t->nloops == GRID_LOOPS || g->natoms == GRID_ATOMS)
+	    t->nloops == GRID_LOOPS || !grid_new_atom(g, factor))
 		return grid_fail(g, s->span, why);
-	uint32_t atom = g->natoms++;
-	g->below[atom] = factor;
-	g->context = grid_below(g->context, atom - g->ranks, factor);
+	uint32_t atom = g->natoms - 1;
 	v = grid_atom(atom);
 	grid_bind(g, s->var, &v);
 	isl_aff *a = grid_affine(g, &v), *first = grid_affine(g, &lo);

@@ -68,8 +68,14 @@ static bool turned_remainder(struct grid *g, const struct polynomial *a, const s
 {
 	const char *why = "a remainder that is not known for every size";
 	uint32_t factor, atom = g->natoms;
-	isl_aff *x = grid_affine(g, a);
 
+	for (uint32_t k = 0; k < g->natoms; k++)
+		if (g->rest_of[k] && grid_equal(g->rest_of[k], a) && is_factor(g, b, &factor) &&
+		    factor == g->below[k]) {
+			*to = grid_atom(k);
+			return true;
+		}
+	isl_aff *x = grid_affine(g, a);
 	if (!x || !is_factor(g, b, &factor) || atom == GRID_ATOMS) {
 		isl_aff_free(x);
 		return grid_fail(g, at, why);
@@ -87,9 +93,8 @@ static bool turned_remainder(struct grid *g, const struct polynomial *a, const s
 		return grid_fail(g, at, why);
 	}
 	g->turned[atom] = with;
-	g->context = grid_below(g->context, atom - g->ranks, factor);
-	g->below[atom] = factor;
-	g->natoms++;
+	g->rest_of[atom] = ARENA_COPY(g->arena, a);
+	grid_new_atom(g, factor);
 	*to = grid_atom(atom);
 	return true;
 }
@@ -242,8 +247,8 @@ bool grid_holds(struct grid *g, const struct expr *e)
 	return ok || grid_fail(g, e->span, "a condition that may not hold for some size");
 }
 
-/* Where two numbers are equal: by their difference if it is affine, or else digit by digit. */
-static isl_set *where_equal(struct grid *g, const struct polynomial *a, const struct polynomial *b)
+isl_set *grid_where_equal(const struct grid *g, const struct polynomial *a,
+			  const struct polynomial *b)
 {
 	struct polynomial x[GRID_FACTORS], y[GRID_FACTORS], d;
 	isl_aff *sum = grid_sum(a, -1, b, &d) ? grid_affine(g, &d) : NULL;
@@ -270,7 +275,7 @@ static isl_set *where_compared(struct grid *g, const struct expr *e)
 	if (!grid_value(g, e->a, &a) || !grid_value(g, e->b, &b))
 		return NULL;
 	if (e->op == OP_EQ || e->op == OP_NE)
-		s = where_equal(g, &a, &b);
+		s = grid_where_equal(g, &a, &b);
 	else if (as_sum(e->op, &a, &b, &d) && (sum = grid_affine(g, &d)))
 		s = isl_aff_ge_set(sum, isl_aff_zero_on_domain(isl_local_space_from_space(
 						isl_set_get_space(g->context))));
