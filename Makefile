@@ -104,7 +104,7 @@ $(BUILD)/lang/prelude.c: lang/prelude.ccs
 
 # The device header: no include path is needed to compile a kernel.
 DEVICE_SRC := runtime/cuda/device/args.h runtime/plan/rows.h runtime/plan/narrow.h \
-	$(addprefix runtime/cuda/device/,memory.h element.h block.h bulk.h times.h wait.h ll.h move.h step.h)
+	$(addprefix runtime/cuda/device/,memory.h element.h block.h times.h wait.h ll.h move.h step.h)
 $(BUILD)/compiler/emit/device_source.c: $(DEVICE_SRC)
 	@mkdir -p $(@D)
 	$(call c_array,device_source,for f in $^; do echo "#line 1 \"$${f##*/}\""; cat $$f; done) > $@

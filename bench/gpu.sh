@@ -17,7 +17,6 @@
 #   hand         kernels written by hand (gpu_hand.cu)
 #   speed        time, bus bandwidth and part of the copy rate by size, at 8 ranks
 #   choices      threads and tiles; direct copies; with and without straight-line code
-#   bulk         schedules that only move data, by the copy engine (TMA): all elements, and time, on and off
 #   places       where there are several GPUs: a rank on each, with and without peer
 #                access, compared with NCCL
 #
@@ -81,7 +80,7 @@ PATH=$PATH:/usr/local/cuda/bin
 # NVRTC and NCCL may be wheels of the Python that is here.
 : "${VIRTUAL_ENV:=$(timeout 10 python3 -c 'import sys; print(sys.prefix)' 2>/dev/null)}"
 export VIRTUAL_ENV
-unset CCS_PROTOCOLS CCS_THREADS CCS_TILE_BYTES CCS_DIRECT CCS_BULK CCS_P2P_DISABLE
+unset CCS_PROTOCOLS CCS_THREADS CCS_TILE_BYTES CCS_DIRECT CCS_P2P_DISABLE
 export CUDA_DEVICE_ORDER=PCI_BUS_ID	# as nvidia-smi counts
 
 # shellcheck source=bench/gpu_page.sh
@@ -347,20 +346,6 @@ choices() {
 	done
 }
 
-bulk() {
-	local s list=$work/list moves="direct_allgather direct_all_to_all chain_broadcast ring_allreduce"
-	local sizes="-b 4 -e 4M -f 37" large="-b 4M -e 64M -f 4 -c 0 --iters 10 --repeats 3"
-	[ -z "$dry" ] || sizes="-b 4 -e 2K -f 37" large="-b 1K -e 1K -c 0 --iters 2" moves=ring_allreduce
-	for s in $moves; do
-		echo "$s|8|CCS_BULK=1|$sizes -d float32,int8"
-		echo "$s|8|CCS_BULK=1 CCS_DIRECT=0 CCS_PROTOCOLS=simple/3|$sizes -d float32"
-	done >"$list"
-	results_of "$list" "bulk copies, 8 ranks, $sizes"
-	for s in $moves; do
-		sweep "Bulk copies" "$s" "$large" CCS_BULK 1 default
-	done
-}
-
 nccl() {
 	local most=4M
 	[ -z "$dry" ] || most=64K
@@ -524,7 +509,6 @@ do_part hand 40 "By hand" by_hand
 do_part latency 40 "Small calls" latency
 do_part speed 60 "Speed at 8 ranks" speed
 do_part choices 60 "What the choices rest on" choices
-do_part bulk 50 "Bulk copies" bulk
 do_part places 60 "Several GPUs" places
 say ""
 [ -z "$slow" ] || say "Cut, as they took too long:$slow."

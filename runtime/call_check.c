@@ -11,7 +11,6 @@
 #include "runtime/comm.h"
 #include "runtime/plan/sizes.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static ccs_status check_support(const struct ccs_module *m, const struct call *c)

@@ -22,8 +22,7 @@ $(BUILD)/tests/%.o: tests/%.c
 # lacks what only some features need.
 FAKE_CUDA := $(BUILD)/tests/fake_cuda/libcuda.so.1 $(BUILD)/tests/fake_cuda/libnvrtc.so \
 	$(BUILD)/tests/fake_cuda/old/libcuda.so.1 $(BUILD)/tests/fake_cuda/libnvrtc_ptx.so
-FAKE_COMMON := $(BUILD)/tests/fake_common/inject.o $(BUILD)/tests/support/bulk_copies.o \
-	$(BUILD)/runtime/plan/types.o \
+FAKE_COMMON := $(BUILD)/tests/fake_common/inject.o $(BUILD)/runtime/plan/types.o \
 	$(addprefix $(BUILD)/runtime/cpu/core/,reduce.o reduce_avx2.o reduce_avx512.o)
 FAKE_DRIVER := $(patsubst %.c,$(BUILD)/%.o,$(filter-out %_nvrtc.c,$(wildcard tests/fake_cuda/*.c))) \
 	$(FAKE_COMMON)
@@ -40,8 +39,7 @@ $(BUILD)/tests/fake_cuda/libnvrtc_ptx.so: $(addprefix $(BUILD)/tests/fake_cuda/,
 	$(CC) $(LDFLAGS) -shared -o $@ $^ -ldl
 $(BUILD)/tests/fake_cuda/%.o: TEST_WARN += -Wno-missing-prototypes
 # What executes PTX, without a driver before it.
-$(BUILD)/tests/cuda/element_test: $(patsubst %.c,$(BUILD)/%.o,$(filter-out %_nvrtc.c,$(wildcard tests/fake_cuda/ptx_*.c))) \
-	$(BUILD)/tests/support/bulk_copies.o
+$(BUILD)/tests/cuda/element_test: $(patsubst %.c,$(BUILD)/%.o,$(filter-out %_nvrtc.c,$(wildcard tests/fake_cuda/ptx_*.c)))
 
 # And an NCCL (tests/fake_nccl/fake.h).
 FAKE_NCCL := $(BUILD)/tests/fake_nccl/libnccl.so.2
@@ -276,7 +274,6 @@ SUITES_cuda := \
 	"60 tests/cuda/nvrtc_test.sh $(BUILD)" \
 	"10 tests/cuda/ptx_test.sh $(BUILD)" \
 	"35 tests/emu/emu_test.sh $(BUILD) $(TEST_MODULES)" \
-	"tests/emu/bulk_test.sh $(BUILD) $(T)/modules" \
 	"25 tests/cuda/cuda_test.sh $(BUILD)" \
 	"15 tests/cuda/bench_test.sh $(BUILD)" \
 	"$(T)/cuda/element_test" \
@@ -391,7 +388,6 @@ SUITES_long := \
 	"60 $(T)/cuda/element_test --long" \
 	"35 $(T)/cpu/results_test --long $(TEST_MODULES)" \
 	"100 tests/emu/emu_test.sh $(BUILD) --long $(TEST_MODULES)" \
-	"tests/emu/bulk_test.sh $(BUILD) --long $(T)/modules" \
 	"35 tests/cuda/cuda_test.sh $(BUILD) --long" \
 	"40 tests/cuda/cuda_places_test.sh $(BUILD) --long" \
 	"45 tests/hosts/hosts_test.sh $(BUILD) --long" \

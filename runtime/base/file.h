@@ -35,6 +35,10 @@ int file_reserve(int fd, size_t at, size_t bytes);
  *  the machine stops. `path` must not be a link. A new file gets `mode` less umask; an existing
  *  file keeps its mode. Returns 0 or an errno; EINTR: a pending signal will end the program. */
 int file_replace(const char *path, const void *data, size_t len, unsigned mode);
+/** The same in an open directory. A program that is killed may leave a file with a name that begins
+ *  with FILE_TEMP, where the file system has no files without a name. */
+#define FILE_TEMP ".ccc-"
+int file_replace_in(int dir, const char *name, const void *data, size_t len, unsigned mode);
 
 /** The signals by which users and systems end a program, except those ignored when it started. */
 sigset_t file_ending_signals(void);

@@ -71,7 +71,7 @@ static void new_name(struct replacement *r)
 
 	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
 		random = (uint64_t)getpid();
-	snprintf(r->temp, sizeof(r->temp), ".ccc-%016" PRIx64, random);
+	snprintf(r->temp, sizeof(r->temp), FILE_TEMP "%016" PRIx64, random);
 }
 
 enum { TRIES = 100 };
@@ -181,28 +181,36 @@ sigset_t file_ending_signals(void)
 	return set;
 }
 
+int file_replace_in(int dir, const char *name, const void *data, size_t len, unsigned mode)
+{
+	struct replacement r = { .dir = dir, .name = name, .hold = file_ending_signals() };
+	sigset_t before;
+	int error;
+
+	sigprocmask(SIG_BLOCK, &r.hold, &before);
+	error = replace(&r, data, len, mode);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return error;
+}
+
 int file_replace(const char *path, const void *data, size_t len, unsigned mode)
 {
 	const char *slash = strrchr(path, '/');
 	size_t n = slash ? (size_t)(slash - path) + 1 : 0;
-	struct replacement r = { .name = path + n, .hold = file_ending_signals() };
 	char dir[PATH_MAX] = ".";
-	sigset_t before;
-	int error;
+	int in, error;
 
 	if (n >= sizeof(dir))
 		return ENAMETOOLONG;
 	if (n)
 		memcpy(dir, path, n);
 	dir[n ? n : 1] = '\0';
-	r.dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (r.dir < 0 && errno == EACCES)
-		r.dir = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (r.dir < 0)
+	in = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (in < 0 && errno == EACCES)
+		in = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (in < 0)
 		return errno;
-	sigprocmask(SIG_BLOCK, &r.hold, &before);
-	error = replace(&r, data, len, mode);
-	sigprocmask(SIG_SETMASK, &before, NULL);
-	close(r.dir);
+	error = file_replace_in(in, path + n, data, len, mode);
+	close(in);
 	return error;
 }

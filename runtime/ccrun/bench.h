@@ -109,8 +109,6 @@ void buffers_close(struct bench *b);
 /** Sets the count so that the larger buffer has at most `size` bytes, and the sizes of `sized`
  *  chunks. */
 ccs_status buffers_size(const struct bench *b, struct row *r, size_t size);
-/** Bytes of the rank's send or receive buffer. */
-size_t buffers_bytes(const struct row *r, uint32_t rank, bool recv);
 /** Memory for the row, of the host and on the GPUs. */
 ccs_status buffers_alloc(struct bench *b, const struct row *r);
 void buffers_free(struct bench *b);

@@ -7,7 +7,6 @@
  */
 #include "runtime/ccrun/bench.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- --table ------------------------------------------------------------------------------ */

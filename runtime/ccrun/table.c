@@ -11,7 +11,6 @@
 #include "runtime/ccrun/values/fill.h"
 
 #include <stdarg.h>
-#include <string.h>
 
 /* Prints, unless another process does. */
 __attribute__((format(printf, 2, 3))) static void print(const struct bench *b, const char *format,

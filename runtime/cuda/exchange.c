@@ -13,8 +13,6 @@
 #include "runtime/cuda/gpu_comm.h"
 #include "runtime/p2p.h"
 
-#include <stdio.h>
-
 static struct gpu_part *part_of(const struct transfer *m)
 {
 	return gpu_of(m->comm->world)->parts; /* its only rank */
@@ -108,7 +106,6 @@ static ccs_status put_one(const struct transfer *m)
 /* With a GPU entered. */
 static ccs_status put_group(const struct nccl *n, const struct transfer *list, bool *begun)
 {
-	char why[CCS_TEXT];
 	ccs_status s = nccl_group_start(n);
 
 	if (s)
@@ -117,11 +114,7 @@ static ccs_status put_group(const struct nccl *n, const struct transfer *list, b
 	for (const struct transfer *m = list; m && !s; m = m->behind)
 		if (m->bytes)
 			s = put_one(m);
-	if (!s)
-		return nccl_group_end(n);
-	snprintf(why, sizeof(why), "%s", error_thread()->text);
-	(void)nccl_group_end(n); /* the group must be closed even after an error */
-	return error_set(s, "%s", why);
+	return nccl_group_end(n, s);
 }
 
 static ccs_status put_all(const struct transfer *list, bool *begun)

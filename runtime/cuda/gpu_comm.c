@@ -8,7 +8,6 @@
 #include "runtime/cuda/gpu_comm.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- freeing ------------------------------------------------------------------------------ */
 

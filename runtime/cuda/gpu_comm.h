@@ -133,7 +133,6 @@ struct gpu_settings {
 	unsigned threads;	    /* CCS_THREADS; 0: as many as fit */
 	size_t tile_bytes;	    /* CCS_TILE_BYTES; 0: by plan */
 	bool indirect;		    /* CCS_DIRECT=0 */
-	bool bulk;		    /* CCS_BULK=1 */
 	bool apart;		    /* CCS_P2P_DISABLE=1: all messages through host memory */
 };
 
@@ -216,13 +215,11 @@ static inline bool gpu_direct(const struct gpu *g, enum ccs_protocol protocol)
 }
 
 /* The kernel of a call. */
-static inline struct kernel_key gpu_key(const struct gpu *g, const struct call *c,
-					enum ccs_protocol protocol)
+static inline struct kernel_key gpu_key(const struct call *c, enum ccs_protocol protocol)
 {
 	uint32_t op = c->premul ? KERNEL_PREMUL : (uint32_t)c->op;
 	struct kernel_key key = kernel_key_of(c->module->head->flags, c->type, op, protocol);
 
-	key.bulk = g->settings.bulk && protocol == CCS_SIMPLE;
 	key.trace = c->comm->world->trace != NULL;
 	return key;
 }

@@ -1,8 +1,8 @@
 /*
  * The kernel for a call, on this GPU.
  *
- * Tried in the order of cost: a loaded one; one in the module for this GPU (never with bulk
- * copies or traces); one in the disk cache; one that NVRTC compiles now from the module's source,
+ * Tried in the order of cost: a loaded one; one in the module for this GPU (never with
+ * traces); one in the disk cache; one that NVRTC compiles now from the module's source,
  * which is then cached. Kernels stay loaded as long as the communicator.
  *
  * A cache entry begins with the NVRTC that made it (struct nvrtc_maker). A kernel from another
@@ -32,7 +32,7 @@ bool gpu_same_module(struct gpu_module_id a, struct gpu_module_id b)
 static bool same_key(const struct kernel_key *a, const struct kernel_key *b)
 {
 	return a->type == b->type && a->op == b->op && a->protocol == b->protocol &&
-	       a->bulk == b->bulk && a->trace == b->trace;
+	       a->trace == b->trace;
 }
 
 /* ---- available kernels --------------------------------------------------------------- */
@@ -95,11 +95,6 @@ static ccs_status lacks(const struct gpu_part *p, const struct ccs_module *m,
 			"is impossible here: %s. Name an NVRTC by CCS_NVRTC, or trace the ranks "
 			"on the CPU",
 			ccs_module_schedule(m), why);
-	if (key->bulk)
-		return error_set(CCS_EUNSUPPORTED,
-				 "%s: CCS_BULK is set, and kernels with bulk copies are compiled "
-				 "where they run, which is impossible here: %s. Unset it",
-				 ccs_module_schedule(m), why);
 	return error_set(CCS_EUNSUPPORTED,
 			 "%s has no kernel for %s on sm_%d, and it cannot be "
 			 "compiled here: %s. Compile the schedule with ccc --arch=sm_%d "

@@ -32,7 +32,6 @@ ccs_status gpu_settings_read(struct gpu_settings *o)
 		.threads = (unsigned)number_of("CCS_THREADS", 0),
 		.tile_bytes = number_of("CCS_TILE_BYTES", 0),
 		.indirect = !number_of("CCS_DIRECT", 1),
-		.bulk = number_of("CCS_BULK", 0) != 0,
 		.apart = number_of("CCS_P2P_DISABLE", 0) != 0,
 	};
 	if (protocols && *protocols && !choice_read(&o->choices, protocols, why, sizeof(why)))
@@ -45,24 +44,11 @@ ccs_status gpu_settings_read(struct gpu_settings *o)
 	return CCS_OK;
 }
 
-/* The error if a setting asks for something that this GPU cannot do. */
-static ccs_status settings_fit(const struct gpu_settings *o, const struct cuda *d)
-{
-	if (!o->bulk || d->capability >= KERNEL_BULK_CAPABILITY)
-		return CCS_OK;
-	return error_set(CCS_EUNSUPPORTED,
-			 "CCS_BULK is set: bulk copies need a GPU of sm_%d or later, and %s is "
-			 "sm_%d: unset it",
-			 KERNEL_BULK_CAPABILITY, d->name, d->capability);
-}
-
 ccs_status gpu_part_open(struct gpu *g, struct gpu_part *p, uint32_t index, int device)
 {
 	ccs_status s = cuda_open(&p->cuda, device);
 	int mode;
 
-	if (!s)
-		s = settings_fit(&g->settings, &p->cuda);
 	p->index = index;
 	while ((uint32_t)p->first < g->places.nranks && g->places.part_of[p->first] != index)
 		p->first++;

@@ -64,8 +64,8 @@ static void settings_text(const struct gpu_settings *o, char *text, size_t size)
 		choice_text(o->choices.rows, o->choices.n, choices, sizeof(choices));
 	snprintf(text, size,
 		 "CCS_PROTOCOLS %s, CCS_THREADS %u, CCS_TILE_BYTES %zu, CCS_DIRECT %d, "
-		 "CCS_BULK %d, CCS_P2P_DISABLE %d",
-		 choices, o->threads, o->tile_bytes, !o->indirect, o->bulk, o->apart);
+		 "CCS_P2P_DISABLE %d",
+		 choices, o->threads, o->tile_bytes, !o->indirect, o->apart);
 }
 
 static ccs_status fill_card(struct gpu *g, struct card *c)

@@ -165,7 +165,7 @@ static struct gpu_state *find_state(const struct gpu *g, const struct call *c,
 ccs_status gpu_ready(struct gpu *g, const struct call *c, enum ccs_protocol protocol,
 		     struct gpu_state **state, struct gpu_fit **found)
 {
-	struct kernel_key key = gpu_key(g, c, protocol);
+	struct kernel_key key = gpu_key(c, protocol);
 	struct gpu_state *s = find_state(g, c, protocol);
 	struct gpu_fit *f = s ? s->fits : NULL;
 	ccs_status rc;

@@ -346,7 +346,7 @@ void gpu_describe(const struct world *w, char *text, size_t size)
 		snprintf(gpus, sizeof(gpus), "ranks on %u GPUs", n);
 	else
 		snprintf(gpus, sizeof(gpus), "ranks on one GPU");
-	snprintf(text, size, "%d %s, %s (compute capability %d.%d, CUDA %d.%d)%s%s", w->nranks,
-		 gpus, d->name, d->capability / 10, d->capability % 10, d->driver / 1000,
-		 d->driver % 1000 / 10, way, g->settings.bulk ? ", with bulk copies" : "");
+	snprintf(text, size, "%d %s, %s (compute capability %d.%d, CUDA %d.%d)%s", w->nranks, gpus,
+		 d->name, d->capability / 10, d->capability % 10, d->driver / 1000,
+		 d->driver % 1000 / 10, way);
 }

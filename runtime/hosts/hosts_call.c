@@ -24,9 +24,6 @@
 #include "runtime/base/divide.h"
 #include "runtime/hosts/hosts.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #define POST_ELEMENTS ((uint64_t)1 << 24)
 #define WARP 32u
 
@@ -235,7 +232,6 @@ static ccs_status run_round(struct job *j, uint32_t round, uint64_t tile)
 {
 	const struct nccl *nccl = &j->g->nccl;
 	const struct rounds_rank *k = &j->h->rank;
-	char why[CCS_TEXT];
 	ccs_status s;
 
 	if (k->round[round] == k->round[round + 1])
@@ -246,11 +242,7 @@ static ccs_status run_round(struct job *j, uint32_t round, uint64_t tile)
 	j->begun = true;
 	for (uint32_t i = k->round[round]; i < k->round[round + 1] && !s; i++)
 		s = transfer(j, k->transfers + i, tile);
-	if (!s)
-		return nccl_group_end(nccl);
-	snprintf(why, sizeof(why), "%s", error_thread()->text);
-	(void)nccl_group_end(nccl); /* the group must be closed even after an error */
-	return error_set(s, "%s", why);
+	return nccl_group_end(nccl, s);
 }
 
 /* ---- a call ---------------------------------------------------------------------------------- */

@@ -241,7 +241,7 @@ ccs_status hosts_plan_get(struct world *w, const struct call *c, struct hosts_pl
 	const struct ccs_plan *v = c->view->plan;
 	struct hosts *own = hosts_of(w);
 	struct gpu *g = &own->gpu;
-	struct kernel_key key = gpu_key(g, c, CCS_SIMPLE);
+	struct kernel_key key = gpu_key(c, CCS_SIMPLE);
 	struct hosts_plan *h = own->plans;
 	ccs_status s;
 

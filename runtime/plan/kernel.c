@@ -27,16 +27,16 @@ const char *kernel_op_name(uint32_t op)
 
 void kernel_key_text(const struct kernel_key *k, char *text, size_t size)
 {
-	snprintf(text, size, "%s %s, protocol %s%s%s", ccs_dtype_name((ccs_dtype)k->type),
+	snprintf(text, size, "%s %s, protocol %s%s", ccs_dtype_name((ccs_dtype)k->type),
 		 kernel_op_name(k->op), k->protocol == CCS_LL ? "LL" : "Simple",
-		 k->bulk ? ", bulk copies" : "", k->trace ? ", traced" : "");
+		 k->trace ? ", traced" : "");
 }
 
 bool kernel_compile(const struct nvrtc *n, const char *source, const struct kernel_key *k,
 		    struct nvrtc_arch arch, unsigned flags, struct nvrtc_output *out)
 {
 	char type[32], op[32], protocol[32];
-	const char *defines[6] = { type, op, protocol, "CCS_WATCHDOG" };
+	const char *defines[5] = { type, op, protocol, "CCS_WATCHDOG" };
 	struct nvrtc_job job = {
 		.name = "kernels.cu",
 		.source = source,
@@ -49,8 +49,6 @@ bool kernel_compile(const struct nvrtc *n, const char *source, const struct kern
 		.quick = flags & KERNEL_QUICK,
 	};
 
-	if (k->bulk)
-		defines[job.ndefines++] = "CCS_BULK=1";
 	if (k->trace)
 		defines[job.ndefines++] = "CCS_TRACE";
 	snprintf(type, sizeof(type), "CCS_TYPE=%u", k->type);

@@ -16,10 +16,8 @@
 
 struct kernel_key {
 	uint32_t type, op, protocol;
-	uint32_t bulk;	/* 1: with bulk copies (device/bulk.h); the Simple protocol only */
 	uint32_t trace; /* 1: it records times (device/times.h) */
 };
-#define KERNEL_BULK_CAPABILITY 90 /* least compute capability for it */
 
 /** The key of the kernel for a call. `flags` are the module's. If no operator matters, types of
  *  one size share a kernel. avg uses the kernel of sum, then divides. */

@@ -176,6 +176,10 @@ OF_FORTRAN(request_free, (MPI_Fint * request, MPI_Fint *error))
 
 #elif !defined(MPI_ABI_VERSION) /* MPI 5's standard ABI has no Fortran integers */
 
+#define F08(name, parameters) \
+	extern void mpi_##name##_f08_ parameters; \
+	void mpi_##name##_f08_ parameters
+
 /* In this binding the error argument is optional: its address may be NULL. */
 static void tell(MPI_Fint *e, int error)
 {
@@ -183,17 +187,12 @@ static void tell(MPI_Fint *e, int error)
 		*e = error;
 }
 
-extern void mpi_init_f08_(MPI_Fint *e);
-extern void mpi_init_thread_f08_(MPI_Fint *required, MPI_Fint *provided, MPI_Fint *e);
-extern void mpi_finalize_f08_(MPI_Fint *e);
-extern void mpi_barrier_f08_(MPI_Fint *comm, MPI_Fint *e);
-
-void mpi_init_f08_(MPI_Fint *e)
+F08(init, (MPI_Fint * e))
 {
 	tell(e, MPI_Init(NULL, NULL));
 }
 
-void mpi_init_thread_f08_(MPI_Fint *required, MPI_Fint *provided, MPI_Fint *e)
+F08(init_thread, (MPI_Fint * required, MPI_Fint *provided, MPI_Fint *e))
 {
 	int has = 0;
 
@@ -201,19 +200,17 @@ void mpi_init_thread_f08_(MPI_Fint *required, MPI_Fint *provided, MPI_Fint *e)
 	*provided = has;
 }
 
-void mpi_finalize_f08_(MPI_Fint *e)
+F08(finalize, (MPI_Fint * e))
 {
 	tell(e, MPI_Finalize());
 }
 
-void mpi_barrier_f08_(MPI_Fint *comm, MPI_Fint *e)
+F08(barrier, (MPI_Fint * comm, MPI_Fint *e))
 {
 	tell(e, MPI_Barrier(PMPI_Comm_f2c(*comm)));
 }
 
-extern void mpi_ibarrier_f08_(MPI_Fint *comm, MPI_Fint *request, MPI_Fint *e);
-
-void mpi_ibarrier_f08_(MPI_Fint *comm, MPI_Fint *request, MPI_Fint *e)
+F08(ibarrier, (MPI_Fint * comm, MPI_Fint *request, MPI_Fint *e))
 {
 	MPI_Request r = MPI_REQUEST_NULL;
 
@@ -222,9 +219,8 @@ void mpi_ibarrier_f08_(MPI_Fint *comm, MPI_Fint *request, MPI_Fint *e)
 }
 
 #if HAS_PERSISTENT
-extern void mpi_barrier_init_f08_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *e);
 
-void mpi_barrier_init_f08_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *e)
+F08(barrier_init, (MPI_Fint * comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *e))
 {
 	MPI_Request r = MPI_REQUEST_NULL;
 
@@ -235,21 +231,17 @@ void mpi_barrier_init_f08_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MP
 /* Handles are the same integers in both languages. */
 _Static_assert(sizeof(MPI_Request) == sizeof(MPI_Fint), "MPICH's handles");
 
-extern void mpi_start_f08_(MPI_Fint *request, MPI_Fint *e);
-extern void mpi_startall_f08_(MPI_Fint *n, MPI_Fint *requests, MPI_Fint *e);
-extern void mpi_request_free_f08_(MPI_Fint *request, MPI_Fint *e);
-
-void mpi_start_f08_(MPI_Fint *request, MPI_Fint *e)
+F08(start, (MPI_Fint * request, MPI_Fint *e))
 {
 	tell(e, MPI_Start(request));
 }
 
-void mpi_startall_f08_(MPI_Fint *n, MPI_Fint *requests, MPI_Fint *e)
+F08(startall, (MPI_Fint * n, MPI_Fint *requests, MPI_Fint *e))
 {
 	tell(e, MPI_Startall(*n, requests));
 }
 
-void mpi_request_free_f08_(MPI_Fint *request, MPI_Fint *e)
+F08(request_free, (MPI_Fint * request, MPI_Fint *e))
 {
 	tell(e, MPI_Request_free(request));
 }

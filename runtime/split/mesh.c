@@ -8,7 +8,6 @@
  */
 #include "runtime/split/split.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

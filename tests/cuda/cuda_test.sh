@@ -189,7 +189,7 @@ for m in "$build"/tests/cuda_modules/*.so; do
 done
 status "every type and operator" 0 faked "$ccrun" -n 4 --device cuda "$tmp/ring.so" -b 4 -e 1K \
 	-f 200 -d all -o all --iters 1 -w 0
-for settings in CCS_PROTOCOLS=ll CCS_PROTOCOLS=simple CCS_PROTOCOLS=simple/3 CCS_DIRECT=0 CCS_THREADS=64 CCS_BULK=1 \
+for settings in CCS_PROTOCOLS=ll CCS_PROTOCOLS=simple CCS_PROTOCOLS=simple/3 CCS_DIRECT=0 CCS_THREADS=64 \
 		CCS_TILE_BYTES=64 "CCS_PROTOCOLS=ll/5 CCS_TILE_BYTES=128"; do
 	status "$settings" 0 env $settings CCS_NVRTC="$fake/libnvrtc.so" LD_LIBRARY_PATH="$fake" \
 		"$ccrun" -n 8 --device cuda "$tmp/ring.so" -b 4 -e 400K -f 10 -d float32,int8 \

@@ -1,10 +1,9 @@
 /*
  * What the assembler says of kernels as users get them: of each module float32 sum on sm_90, in
  * each protocol, a line: registers of a thread, bytes of shared memory, of the stack and of spills,
- * the functions that it calls included. With --bulk: of kernels with bulk copies, on sm_90 and
- * sm_100. Nothing where there is no NVRTC.
+ * the functions that it calls included. Nothing where there is no NVRTC.
  *
- * usage: kernel_report_test [--bulk] MODULE.so... (tests/cuda/ptx_test.sh does that)
+ * usage: kernel_report_test MODULE.so... (tests/cuda/ptx_test.sh does that)
  */
 #include "runtime/plan/cells.h"
 #include "runtime/plan/kernel.h"
@@ -28,22 +27,13 @@ static long sum_before(const char *log, const char *words)
 	return sum;
 }
 
-/* Of kernels with bulk copies the line names the GPU, too. */
-static bool report(const struct nvrtc *n, const struct ccs_module *m, enum ccs_protocol protocol,
-		   int bulk_on)
+static bool report(const struct nvrtc *n, const struct ccs_module *m, enum ccs_protocol protocol)
 {
 	struct kernel_key key = kernel_key_of(m->head->flags, CCS_FLOAT32, CCS_SUM, protocol);
-	struct nvrtc_arch arch = { bulk_on ? bulk_on : 90, 0 };
+	struct nvrtc_arch arch = { 90, 0 };
 	struct nvrtc_output o;
-	char name[40];
-	bool ok;
-
-	key.bulk = bulk_on != 0;
-	if (bulk_on)
-		snprintf(name, sizeof(name), "Simple in bulk, sm_%d", bulk_on);
-	else
-		snprintf(name, sizeof(name), "%s", protocol == CCS_LL ? "LL" : "Simple");
-	ok = kernel_compile(n, m->cuda, &key, arch, KERNEL_REPORT, &o);
+	const char *name = protocol == CCS_LL ? "LL" : "Simple";
+	bool ok = kernel_compile(n, m->cuda, &key, arch, KERNEL_REPORT, &o);
 	if (ok)
 		printf("%s, %s: registers %ld shared %ld stack %ld spills %ld\n",
 		       ccs_module_schedule(m), name, sum_before(o.log, " registers"),
@@ -56,14 +46,13 @@ static bool report(const struct nvrtc *n, const struct ccs_module *m, enum ccs_p
 
 int main(int argc, char **argv)
 {
-	bool bulk = argc > 1 && !strcmp(argv[1], "--bulk");
 	struct nvrtc nvrtc;
 	char why[800];
 	int failed = 0;
 
 	if (!nvrtc_open(&nvrtc, why, sizeof(why)))
 		return 0;
-	for (int i = 1 + bulk; i < argc; i++) {
+	for (int i = 1; i < argc; i++) {
 		struct ccs_module *m;
 
 		if (ccs_module_load(&m, argv[i]) || !m->cuda) {
@@ -71,12 +60,7 @@ int main(int argc, char **argv)
 			failed = 1;
 			continue;
 		}
-		if (bulk)
-			failed |= !report(&nvrtc, m, CCS_SIMPLE, 90) ||
-				  !report(&nvrtc, m, CCS_SIMPLE, 100);
-		else
-			failed |=
-				!report(&nvrtc, m, CCS_SIMPLE, 0) || !report(&nvrtc, m, CCS_LL, 0);
+		failed |= !report(&nvrtc, m, CCS_SIMPLE) || !report(&nvrtc, m, CCS_LL);
 		ccs_module_free(m);
 	}
 	nvrtc_close(&nvrtc);

@@ -180,7 +180,7 @@ struct seen {
 static bool key_at(const struct ccs_module *m, uint32_t i, struct kernel_key *k)
 {
 	*k = (struct kernel_key){ i / KERNEL_NOPS % CCS_NDTYPES, i % KERNEL_NOPS,
-				  i / KERNEL_NOPS / CCS_NDTYPES, 0, 0 };
+				  i / KERNEL_NOPS / CCS_NDTYPES, 0 };
 	struct kernel_key real = kernel_key_of(m->head->flags, (ccs_dtype)k->type, k->op,
 					       (enum ccs_protocol)k->protocol);
 	return real.type == k->type && real.op == k->op;
@@ -271,7 +271,7 @@ static int choose(const struct jobs *q, const struct ccs_module *m, const struct
 static void add_sums(struct jobs *q, const struct ccs_module *m, struct job j, struct seen *s)
 {
 	for (uint32_t p = 0; p < CCS_NPROTOCOLS; p++) {
-		j.key = (struct kernel_key){ CCS_FLOAT32, CCS_SUM, p, 0, 0 };
+		j.key = (struct kernel_key){ CCS_FLOAT32, CCS_SUM, p, 0 };
 		add_key(q, m, &j, s);
 	}
 }

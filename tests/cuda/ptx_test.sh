@@ -2,7 +2,8 @@
 # What the real NVRTC makes of the kernels: its PTX is executed, by the stand-in for the driver
 # (tests/fake_cuda/ptx.h), on launches of the real runtime, and every element is right; how often it
 # orders memory, and what a thread does, is as in golden/ptx.txt, which was made with one version
-# of NVRTC. The same with bulk copies. One schedule of each; with --long more schedules, sizes and types, and what the assembler makes
+# of NVRTC.
+# One schedule of each; with --long more schedules, sizes and types, and what the assembler makes
 # of them: registers, spills (kernel_report_test.c). With --bless golden/ptx.txt is made anew from all that.
 # usage: ptx_test.sh BUILD [--long | --bless]
 set -u
@@ -59,12 +60,6 @@ if [ "$long" ]; then
 		"$build"/tests/cuda_modules/double_binary_tree_allreduce.so >>"$tmp/kinds"
 	holds "kernels are assembled, and none spills" sh -c \
 		"[ \$(grep -c ' spills 0\$' '$tmp/kinds') = 6 ]"
-	"$build/tests/cuda/kernel_report_test" --bulk "$build"/tests/cuda_modules/direct_allgather.so \
-		"$build"/tests/cuda_modules/direct_all_to_all.so \
-		"$build"/tests/cuda_modules/chain_broadcast.so >"$tmp/bulk"
-	cat "$tmp/bulk" >>"$tmp/kinds"
-	holds "... with bulk copies: for two GPUs, on sm_90 none spills" sh -c \
-		"[ \$(grep -c 'sm_90.* spills 0\$' '$tmp/bulk') = 3 ] && [ \$(grep -c sm_100 '$tmp/bulk') = 3 ]"
 fi
 
 # ---- what it does: executed -------------------------------------------------------------------------
@@ -141,48 +136,6 @@ export FAKE_PTX_REPLACE=add.f32=sub.f32
 compiled ring_allreduce 2
 expect=3 executed "a kernel that subtracts is found out" -n 2 -b 1K -e 1K "$tmp/ring_allreduce.so"
 unset FAKE_PTX_REPLACE
-
-# ---- bulk copies ----------------------------------------------------------------------------------------
-# in_bulk WHAT SCHEDULE OPTIONS...
-in_bulk() {
-	of=$2
-	: >"$tmp/counts"
-	what=$1
-	shift 2
-	CCS_BULK=1 CCS_PROTOCOLS=simple/1 executed "$what" -n 4 "$@" "$tmp/$of.so"
-}
-for name in chain_broadcast ${long:+direct_allgather direct_all_to_all ring_allreduce}; do
-	compiled $name 4
-	FAKE_PTX_KEEP="$tmp/$name.bulk" in_bulk "$name, in bulk: every element" $name -b 256K -e 256K
-	tail -1 "$tmp/counts" | sed "s/^/$name, in bulk: /" >>"$tmp/did"
-	echo "$name, Simple in bulk:$(kinds "$tmp/$name.bulk")" >>"$tmp/kinds"
-	holds "$name, in bulk: no registers are spilt into memory" sh -c "! grep -q __local_depot '$tmp/$name.bulk'"
-	holds "$name: there are bulk copies" grep -q ' bulk [1-9]' "$tmp/counts"
-done
-if [ "$long" ]; then
-	in_bulk "in bulk: odd sizes" ring_allreduce -b 100004 -e 300012 -f 3
-	in_bulk "in bulk: factors" ring_allreduce -b 256K -e 256K -o premul
-	CCS_DIRECT=0 in_bulk "in bulk: through slots" direct_allgather -b 256K -e 256K
-fi
-# Waits that do not wait, and fences that are others, are found out.
-not_waiting() { # not_waiting WHAT OLD=NEW STATUS
-	FAKE_PTX_REPLACE="$2" expect=$3 in_bulk "in bulk: $1" chain_broadcast -b 256K -e 256K
-}
-not_waiting "a bay that is stored before it is loaded" '1, 0, %o=1, 1, %o' 3
-if [ "$long" ]; then
-	not_waiting "no fence between proxies" 'fence.proxy.async;=fence.acq_rel.gpu;' 134
-	not_waiting "a bay that is loaded before it is stored" 'wait_group.read 1;=wait_group.read 9;' 3
-	not_waiting "the end of a kernel before its copies" 'bulk.wait_group 0;=bulk.wait_group 9;' 134
-fi
-for settings in FAKE_CUDA_CAPABILITY=80 FAKE_CUDA_CAPABILITY=89; do
-	status "bulk copies on an older GPU: $settings" 4 env $settings CCS_BULK=1 CCS_NVRTC="$fake/libnvrtc_ptx.so" \
-		LD_LIBRARY_PATH="$fake" "$build/bin/ccrun" --device cuda -n 4 "$tmp/chain_broadcast.so"
-	says "... says so" "$tmp/err" 'CCS_BULK is set: bulk copies need a GPU of sm_90 or later, and .* is sm_8'
-done
-
-status "bulk copies without NVRTC" 4 env CCS_BULK=1 CCS_PROTOCOLS=simple CCS_NVRTC=none LD_LIBRARY_PATH="$fake" \
-	"$build/bin/ccrun" --device cuda -n 4 "$tmp/chain_broadcast.so"
-says "... says so" "$tmp/err" 'CCS_BULK is set, and kernels with bulk copies are compiled where they run, .*Unset it'
 
 # ---- as before ------------------------------------------------------------------------------------------
 {

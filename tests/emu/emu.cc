@@ -20,15 +20,10 @@
  * thread, or one that met it at a barrier, comes to a fence, and if another block stores to
  * the same bytes before that, the run has failed: the load might have returned it.
  *
- * Bulk copies are another proxy (emu_bulk.cc): of a block's own stores that have not drained it
- * sees those that a proxy fence has shown it; of others' what the thread knew at its last proxy
- * fence, or later.
- *
  * Deadlock: no counter, entry or store has changed for many rounds in which every
  * fiber looked.
  */
 #include "tests/emu/emu.h"
-#include "tests/emu/emu_bulk.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -80,7 +75,6 @@ struct pending {
 	uint8_t n;
 	bool met;		/* the block has met at a barrier since */
 	unsigned thread;
-	bool shown;		/* to bulk copies, or by one */
 	unsigned char data[16];
 };
 
@@ -105,7 +99,6 @@ struct block {
 	std::vector<open_load> loads;
 	unsigned waiting;
 	int stop, answer;
-	uint64_t proxy_view;
 	alignas(16) unsigned char shared[SHARED];
 };
 
@@ -120,7 +113,6 @@ static const emu_launch *launches;
 static std::vector<std::vector<pending>> devices;	/* drained from blocks, not yet further */
 static uint64_t now, quiet;
 static bool late;	/* a load was overtaken */
-static bool torn;	/* a block has ended before its bulk copies */
 static bool askew;	/* an access was not aligned, at which a GPU faults */
 static std::vector<unsigned> live;
 
@@ -333,8 +325,6 @@ static void drain_some(void)
 
 	if (!v.empty())
 		drain(v, emu_random((uint32_t)v.size()), b < n ? b : DEVICE | (b - n));
-	if (b < n)
-		emu_bulk_go_on(b);
 }
 
 /* A time at which a load may have looked. */
@@ -453,56 +443,6 @@ void emu_store(void *to, const void *from, size_t n)
 	memcpy(p.data, from, n);
 	blocks[self->block].stores.push_back(p);
 	look_for_open(p, self->block);
-}
-
-/* ---- the other proxy ---------------------------------------------------------------- */
-
-void emu_fence_proxy(void)
-{
-	block &b = blocks[self->block];
-
-	maybe_switch();
-	b.proxy_view = std::max(b.proxy_view, self->view);
-	for (pending &p : b.stores)
-		p.shown |= p.met || p.thread == self->thread;
-}
-
-unsigned emu_block(void)
-{
-	return self->block;
-}
-
-void emu_proxy_read(unsigned block, void *to, const void *from, size_t n)
-{
-	unsigned char *t = (unsigned char *)to;
-	const unsigned char *f = (const unsigned char *)from;
-	fiber *running = self;
-
-	self = &fibers[blocks[block].threads0];
-	for (; n; n -= 16, t += 16, f += 16) {
-		look(t, f, 16, any_time(blocks[block].proxy_view));
-		for (const pending &p : devices[device_of(block)])
-			overlay(t, f, 16, p);
-		for (const pending &p : blocks[block].stores)
-			if (p.shown)
-				overlay(t, f, 16, p);
-	}
-	self = running;
-}
-
-/* Stores that it has not been shown are overtaken. */
-void emu_proxy_write(unsigned block, void *to, const void *from, size_t n)
-{
-	std::vector<pending> &v = blocks[block].stores;
-
-	for (size_t at = 0; at < n; at += 16) {
-		pending p = { (unsigned char *)to + at, 16, false, 0, true, {} };
-
-		memcpy(p.data, (const unsigned char *)from + at, 16);
-		v.insert(std::find_if(v.begin(), v.end(), [&](const pending &q) {
-			return !q.shown && overlaps(q, p.at, p.n); }), p);
-		look_for_open(p, block);
-	}
 }
 
 uint64_t emu_atomic_load(const uint64_t *p, bool acquire)
@@ -653,7 +593,7 @@ static void prepare(const emu_launch *l, unsigned n, unsigned threads, uint64_t 
 	launches = l;
 	blockDim.x = threads;
 	now = quiet = 0;
-	late = askew = torn = false;
+	late = askew = false;
 	open_lines.clear();
 	history.clear();
 	live.clear();
@@ -672,9 +612,7 @@ static void prepare(const emu_launch *l, unsigned n, unsigned threads, uint64_t 
 		b.loads.clear();
 		b.waiting = 0;
 		b.stop = b.answer = 0;
-		b.proxy_view = 0;
 	}
-	emu_bulk_clear(nblocks, seed);
 }
 
 const char *emu_run(const struct emu_launch *l, unsigned n, unsigned threads, uint64_t seed,
@@ -702,7 +640,6 @@ const char *emu_run(const struct emu_launch *l, unsigned n, unsigned threads, ui
 			live[i] = live.back();
 			live.pop_back();
 			quiet = 0;
-			torn |= f->thread == 0 && emu_bulk_left(f->block);
 			if (!--left[of])
 				end(of, n, left);
 		}
@@ -711,8 +648,6 @@ const char *emu_run(const struct emu_launch *l, unsigned n, unsigned threads, ui
 		if (++quiet > 1600 * live.size() + 20000)
 			return "no thread can go on";
 	}
-	if (torn)
-		return "a block has ended before its bulk copies";
 	if (askew)
 		return "an access that is not aligned";
 	/* a call that is to stop takes garbage */

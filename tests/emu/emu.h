@@ -68,15 +68,6 @@ int emu_barrier(int stop);
 void emu_pause(void);
 uint64_t emu_clock(void);
 void emu_note_pass(uint32_t operations);
-/* emu_bulk.cc */
-void *emu_ring(void);
-void emu_fence_proxy(void);
-void emu_bulk_init(uint64_t *full);
-void emu_bulk_load(unsigned char *bay, const unsigned char *from, uint32_t bytes, uint64_t *full);
-void emu_bulk_wait_full(const uint64_t *full, uint32_t parity);
-void emu_bulk_store(unsigned char *to, const unsigned char *bay, uint32_t bytes);
-void emu_bulk_commit(void);
-void emu_bulk_wait(uint32_t younger, bool read);
 
 #define CCS_EMULATION
 #define CCS_FN static inline
@@ -186,19 +177,6 @@ CCS_FN int ccs_barrier(int stop)
 CCS_FN void ccs_meet_warp(void)
 {
 }
-#if defined(CCS_BULK)
-#define CCS_BULK_BYTES 32u /* so that tiles have several */
-#define CCS_BULK_LEAST 16u
-#define ccs_ring (*(struct ccs_bulk *)emu_ring())
-#define ccs_fence_proxy emu_fence_proxy
-#define ccs_bulk_init emu_bulk_init
-#define ccs_bulk_load emu_bulk_load
-#define ccs_bulk_wait_full emu_bulk_wait_full
-#define ccs_bulk_store emu_bulk_store
-#define ccs_bulk_commit emu_bulk_commit
-#define ccs_bulk_wait_read() emu_bulk_wait(CCS_BULK_BEHIND, true)
-#define ccs_bulk_wait_written() emu_bulk_wait(0, false)
-#endif
 #define CCS_NOTE_PASS(operations) (threadIdx.x ? (void)0 : emu_note_pass(operations))
 CCS_FN uint64_t ccs_clock(void)
 {

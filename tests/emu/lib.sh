@@ -38,16 +38,12 @@ END
 flags="-std=c++17 -O1 -I. -DCCS_CHAINS=1 -Wall -Wextra -Wno-unused-function -Wno-unknown-pragmas"
 # emulation FOLDER: compiles it, and its host, into there
 emulation() {
-	emu=
-	for f in emu emu_bulk; do
-		$cxx $flags -O2 -c "tests/emu/$f.cc" -o "$1/$f.o" || return 1
-		emu="$emu $1/$f.o"
+	$cxx $flags -O2 -c tests/emu/emu.cc -o "$1/emu.o" || return 1
+	for f in emu_host emu_state emu_check; do
+		${CC:-cc} -std=c11 -D_GNU_SOURCE -O1 -g -I. -Wall -Wextra -c "tests/emu/$f.c" \
+			-o "$1/$f.o" || return 1
 	done
-	for f in support/bulk_copies emu/emu_host emu/emu_state emu/emu_check; do
-		${CC:-cc} -std=c11 -D_GNU_SOURCE -O1 -g -I. -Wall -Wextra -c "tests/$f.c" \
-			-o "$1/${f##*/}.o" || return 1
-	done
-	emu="$emu $1/bulk_copies.o" host="$1/emu_host.o $1/emu_state.o $1/emu_check.o"
+	emu="$1/emu.o" host="$1/emu_host.o $1/emu_state.o $1/emu_check.o"
 }
 
 # build NAME SOURCE TYPE OP PROTO [OPTION]

@@ -58,8 +58,6 @@ static void tell(const struct launch *l, const struct ptx_counts *most,
 		(unsigned long long)most->barriers, (unsigned long long)most->polls,
 		(unsigned long long)least->instructions, (unsigned long long)most->data,
 		(unsigned long long)most->first, (unsigned long long)most->before);
-	if (most->copies)
-		fprintf(f, " bulk %llu", (unsigned long long)most->copies);
 	fputc('\n', f);
 	fclose(f);
 }

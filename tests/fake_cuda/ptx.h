@@ -8,9 +8,7 @@
  *   ptx_run.c    one launch: all threads of all blocks, a few instructions of each in turn
  *
  * Memory is the host's, and sequentially consistent: what order it needs is the business of
- * tests/emu. But a bulk copy is late, and a thread that asks for one without a proxy fence behind
- * all that it knows by the generic proxy - behind its last barrier, look at a counter, atomic
- * operation, store - is found out. Addresses of shared memory and of parameters are those of the host, so that all
+ * tests/emu. Addresses of shared memory and of parameters are those of the host, so that all
  * spaces are one; each access is checked against the ranges of a launch. It knows what kernels
  * are made of; another instruction is an error with its line.
  *
@@ -32,7 +30,6 @@ enum ptx_op {
 	P_BFE,
 	P_BFI,
 	P_BRA,
-	P_BULK,
 	P_CALL,
 	P_CVT,
 	P_CVTA,
@@ -42,7 +39,6 @@ enum ptx_op {
 	P_LD,
 	P_MAD,
 	P_MAX,
-	P_MBARRIER,
 	P_MIN,
 	P_MOV,
 	P_MUL,
@@ -85,9 +81,6 @@ enum ptx_compare { C_EQ, C_NE, C_LT, C_LE, C_GT, C_GE, C_NUM, C_NAN };
 enum ptx_form { F_LO, F_HI, F_WIDE };
 enum ptx_atom { A_ADD, A_CAS, A_EXCH, A_MAX, A_MIN, A_OR, A_AND };
 enum ptx_group { G_BLOCK, G_OR, G_AND, G_WARP };
-/* Global memory to shared, shared to global; groups, and waiting for them. */
-enum ptx_bulk { B_LOAD, B_STORE, B_COMMIT, B_WAIT, B_WAIT_READ };
-enum ptx_mbarrier { M_INIT, M_EXPECT, M_WAIT };
 
 struct ptx_insn {
 	enum ptx_op op;
@@ -96,8 +89,8 @@ struct ptx_insn {
 	bool unless;	      /* ... which must be false */
 	struct ptx_type type; /* of operands; CVT: of the result */
 	struct ptx_type from; /* CVT */
-	uint8_t what;	      /* enum ptx_compare, _form, _atom, _group, _bulk or _mbarrier; CVT:
-				 it saturates; FENCE: between proxies; POLICY: lines leave
+	uint8_t what;	      /* enum ptx_compare, _form, _atom or _group; CVT:
+				 it saturates; POLICY: lines leave
 				 the cache first */
 	uint8_t n;	      /* LD, ST: elements of its vector */
 	bool global;	      /* LD, ST, ATOM: counts as an access */
@@ -147,9 +140,8 @@ uint64_t ptx_compute_small(const struct ptx_insn *i, uint64_t a, uint64_t b, uin
 
 /* What a thread has done. */
 struct ptx_counts {
-	uint64_t instructions, loads, stores, atomics, fences, barriers, polls, copies;
-	uint64_t
-		data; /* bytes loaded and stored in memory by fours of 4, or in bulk: users', slots',
+	uint64_t instructions, loads, stores, atomics, fences, barriers, polls;
+	uint64_t data;	 /* bytes loaded and stored in memory by fours of 4: users', slots',
 			  and a row of a table for each thread */
 	uint64_t first;	 /* ... of which lines leave the cache first */
 	uint64_t before; /* of a launch: instructions before a block's first operation, its first

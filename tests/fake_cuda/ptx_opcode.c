@@ -37,7 +37,6 @@ static const struct {
 	{ "bar", P_BAR, S_OWN },	 { "barrier", P_BAR, S_OWN },
 	{ "bfe", P_BFE, S_TERNARY },	 { "bfi", P_BFI, S_QUAD },
 	{ "bra", P_BRA, S_OWN },	 { "call", P_CALL, S_OWN },
-	{ "cp", P_BULK, S_OWN },	 { "mbarrier", P_MBARRIER, S_OWN },
 	{ "cvt", P_CVT, S_UNARY },	 { "cvta", P_CVTA, S_UNARY },
 	{ "div", P_DIV, S_BINARY },	 { "exit", P_RET, S_NONE },
 	{ "fence", P_FENCE, S_NONE },	 { "fma", P_FMA, S_TERNARY },
@@ -58,13 +57,10 @@ static const struct {
 /* Parts of names that change nothing here: rounding that is the default, caches, scopes. */
 static bool is_silent(const char *part)
 {
-	static const char *const silent[] = {
-		"uni",	  "rn",	      "rni",	 "rzi",		"to",
-		"sys",	  "gpu",      "cta",	 "nc",		"sc",
-		"async",  "bulk",     "parity",	 "shared::cta", "shared::cluster",
-		"param",  "sync",     "aligned", "acq_rel",	"release",
-		"global", "volatile", "shared",	 "relaxed"
-	};
+	static const char *const silent[] = { "uni",	"rn",	    "rni",     "rzi",	  "to",
+					      "sys",	"gpu",	    "cta",     "nc",	  "sc",
+					      "param",	"sync",	    "aligned", "acq_rel", "release",
+					      "global", "volatile", "shared",  "relaxed" };
 
 	for (size_t i = 0; i < sizeof(silent) / sizeof(*silent); i++)
 		if (!strcmp(part, silent[i]))
@@ -106,9 +102,6 @@ static bool part_of(const char *part, struct ptx_insn *to)
 {
 	static const char *const forms[] = { "lo", "hi", "wide" };
 	static const char *const atoms[] = { "add", "cas", "exch", "max", "min", "or", "and" };
-	static const char *const bulks[] = { "mbarrier::complete_tx::bytes", "bulk_group",
-					     "commit_group", "wait_group", "read" };
-	static const char *const mbarriers[] = { "init", "expect_tx", "try_wait" };
 	int i = -1;
 
 	switch ((int)to->op) {
@@ -126,13 +119,6 @@ static bool part_of(const char *part, struct ptx_insn *to)
 		else if (!strcmp(part, "red"))
 			return true;
 		break;
-	case P_BULK: i = index_of(part, bulks, sizeof(bulks) / sizeof(*bulks)); break;
-	case P_MBARRIER:
-		if (!strcmp(part, "arrive")) /* always with bytes to expect */
-			return true;
-		i = index_of(part, mbarriers, sizeof(mbarriers) / sizeof(*mbarriers));
-		break;
-	case P_FENCE: to->what |= !strcmp(part, "proxy"); return !strcmp(part, "proxy");
 	case P_HINT:
 		to->what |= !strcmp(part, "L2::evict_first");
 		return !strcmp(part, "fractional") || !strncmp(part, "L2::evict_", 10);
@@ -173,8 +159,6 @@ enum ptx_shape ptx_opcode(struct ptx_reader *r, struct ptx_insn *to)
 	if (!found)
 		ptx_fail(r, "instruction '%s' is not known", part ? part : "");
 	to->n = 1;
-	if (to->op == P_BULK)
-		to->type = (struct ptx_type){ 'b', 16, 1 }; /* what both addresses are aligned to */
 	to->global = to->op == P_ATOM || to->op == P_LD || to->op == P_ST;
 	while ((part = strtok_r(NULL, ".", &save))) {
 		if (!strcmp(part, "param") || !strcmp(part, "shared"))

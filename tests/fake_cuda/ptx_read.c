@@ -183,39 +183,6 @@ static void bar(struct ptx_reader *r, struct ptx_insn *to)
 		ptx_fail(r, "a barrier of some of the threads");
 }
 
-/* cp.async.bulk. ... [to], [from], bytes, [mbarrier];  ... [to], [from], bytes;
- * ... commit_group;  ... wait_group 0; */
-static void bulk(struct ptx_reader *r, struct ptx_insn *to)
-{
-	if (to->what >= B_WAIT)
-		to->a = operand(r);
-	if (to->what >= B_COMMIT)
-		return;
-	to->a = address(r);
-	ptx_need(r, ",");
-	to->b = address(r);
-	ptx_need(r, ",");
-	to->c = operand(r);
-	if (to->what == B_STORE)
-		return;
-	ptx_need(r, ",");
-	to->d = address(r);
-}
-
-/* mbarrier. ... init [a], 1;  ... arrive.expect_tx _, [a], bytes;  ... try_wait p, [a], parity; */
-static void mbarrier(struct ptx_reader *r, struct ptx_insn *to)
-{
-	if (to->what == M_EXPECT)
-		ptx_need(r, "_");
-	if (to->what == M_WAIT)
-		to->to[0] = operand(r);
-	if (to->what != M_INIT)
-		ptx_need(r, ",");
-	to->a = address(r);
-	ptx_need(r, ",");
-	to->b = operand(r);
-}
-
 /* mov a, b;  mov {a, b}, c;  mov a, {b, c}; */
 static void move(struct ptx_reader *r, struct ptx_insn *to)
 {
@@ -283,10 +250,6 @@ static void operands(struct ptx_reader *r, enum ptx_shape shape, struct ptx_insn
 			bar(r, to);
 		else if (to->op == P_MOV)
 			move(r, to);
-		else if (to->op == P_BULK)
-			bulk(r, to);
-		else if (to->op == P_MBARRIER)
-			mbarrier(r, to);
 		else if (to->op == P_HINT)
 			to->to[0] = operand(r);
 		else

@@ -4,7 +4,6 @@
  * barrier, or has had its turn.
  */
 #include "tests/fake_cuda/ptx.h"
-#include "tests/support/bulk_copies.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -14,8 +13,6 @@
 #include <time.h>
 
 #define TURN 256 /* instructions of a thread, before the next one's */
-#define LATE 64	 /* rounds of turns, until a bulk copy goes on without a thread that waits for it */
-#define TRY 2	 /* steps of bulk copies, while a thread tries to wait for one */
 #define DEPTH 16 /* calls */
 #define WARP 32u
 
@@ -34,15 +31,12 @@ struct thread {
 	struct frame frames[DEPTH];
 	struct ptx_counts counts;
 	const struct ptx_range *last; /* that it has used */
-	uint32_t groups;	      /* of bulk copies, that it has committed */
-	bool proxied; /* its last fence between proxies is behind all that it knows */
 	uint64_t way; /* instructions on the longest way to here: at barriers, of the last thread */
 };
 
 struct block {
 	unsigned char *shared;
 	struct thread *threads;
-	struct bulk_copies copies;
 	bool any, all; /* predicates of the threads that wait at the barrier of all */
 };
 
@@ -211,7 +205,6 @@ static void load(const struct machine *m, struct thread *t, const struct ptx_ins
 	note_data(m, t, i, at);
 	t->counts.loads += i->global;
 	t->counts.polls += i->poll;
-	t->proxied &= !i->poll;
 }
 
 static void keep(const struct machine *m, struct thread *t, const struct ptx_insn *i)
@@ -223,7 +216,6 @@ static void keep(const struct machine *m, struct thread *t, const struct ptx_ins
 		write_one(p + k * i->type.bytes, i->type.bytes, value(m, t, i->to + k));
 	note_data(m, t, i, at);
 	t->counts.stores += i->global;
-	t->proxied &= !i->global;
 }
 
 /* The value that an atomic operation stores over `had`. */
@@ -272,73 +264,6 @@ static void atom(const struct machine *m, struct thread *t, const struct ptx_ins
 	}
 	set(t, i->to, had);
 	t->counts.atomics++;
-	t->proxied = false;
-}
-
-/* ---- bulk copies ------------------------------------------------------------------------- */
-
-static void copy(const struct machine *m, struct thread *t, const struct ptx_insn *i)
-{
-	static const struct ptx_type word = { 'b', 8, 1 };
-	struct ptx_insn at_barrier = *i;
-	uint32_t bytes = (uint32_t)value(m, t, &i->c);
-	struct bulk_copy c = { .bytes = bytes, .thread = t->number, .group = t->groups };
-
-	if (!bytes || bytes % 16)
-		fail(m, i, "a bulk copy of %u bytes", bytes);
-	if (!t->proxied)
-		fail(m, i, "a bulk copy without a proxy fence behind what the thread knows");
-	c.to = memory(m, t, i, value(m, t, &i->a), bytes);
-	c.from = memory(m, t, i, value(m, t, &i->b), bytes);
-	at_barrier.type = word;
-	if (i->what == B_LOAD)
-		c.barrier = memory(m, t, &at_barrier, value(m, t, &i->d), word.bytes);
-	if (!bulk_copies_add(&m->blocks[t->block].copies, &c))
-		fail(m, i, "out of memory");
-	t->counts.copies++;
-	t->counts.data += bytes;
-}
-
-/* True: it is the next one's turn, and if it waits, it comes here again. */
-static bool bulk(const struct machine *m, struct thread *t, const struct ptx_insn *i)
-{
-	struct bulk_copies *c = &m->blocks[t->block].copies;
-	int64_t below = (int64_t)t->groups - (int64_t)value(m, t, &i->a);
-
-	if (i->what == B_LOAD || i->what == B_STORE)
-		copy(m, t, i);
-	if (i->what == B_COMMIT)
-		t->groups++;
-	if (i->what < B_WAIT || bulk_copies_done(c, t->number, below, i->what == B_WAIT_READ))
-		return false;
-	bulk_copies_go_on(c);
-	t->frames[t->depth].pc--;
-	t->counts.instructions--;
-	t->way--;
-	return true;
-}
-
-static bool mbarrier(const struct machine *m, struct thread *t, const struct ptx_insn *i)
-{
-	uint64_t *word = memory(m, t, i, value(m, t, &i->a), i->type.bytes);
-	uint32_t given = (uint32_t)value(m, t, &i->b);
-	bool over;
-
-	switch ((enum ptx_mbarrier)i->what) {
-	case M_INIT:
-		mbarrier_init(word, given);
-		t->proxied = false;
-		return false;
-	case M_EXPECT: mbarrier_expect(word, given); return false;
-	case M_WAIT: break;
-	}
-	over = mbarrier_over(word, given);
-	for (int k = 0; k < TRY && !over; k++) {
-		bulk_copies_go_on(&m->blocks[t->block].copies);
-		over = mbarrier_over(word, given);
-	}
-	set(t, i->to, over);
-	return !over;
 }
 
 /* ---- instructions ------------------------------------------------------------------------- */
@@ -453,7 +378,6 @@ static void release(struct machine *m, struct block *b, uint32_t first, uint32_t
 			set(t, i->to, i->what == G_OR ? b->any : b->all);
 		t->state = READY;
 		t->way = way;
-		t->proxied = false;
 	}
 	if (warp)
 		return;
@@ -483,9 +407,6 @@ static void wait_there(struct machine *m, struct thread *t, const struct ptx_ins
 
 static void end_thread(struct machine *m, struct thread *t)
 {
-	if (!bulk_copies_done(&m->blocks[t->block].copies, t->number, INT64_MAX, false))
-		fail(m, NULL, "thread %u of block %u ends before its bulk copies", t->number,
-		     t->block);
 	t->state = ENDED;
 	m->ended++;
 	release(m, m->blocks + t->block, 0, m->l->threads, false);
@@ -509,12 +430,7 @@ static bool step(struct machine *m, struct thread *t)
 	case P_CALL: call(m, t, i); return false;
 	case P_MOV: move(m, t, i); return false;
 	case P_HINT: set(t, i->to, i->what); return false;
-	case P_FENCE:
-		t->counts.fences += !i->what;
-		t->proxied |= i->what;
-		return false;
-	case P_BULK: return bulk(m, t, i);
-	case P_MBARRIER: return mbarrier(m, t, i);
+	case P_FENCE: t->counts.fences++; return false;
 	case P_SLEEP: return true;
 	case P_BAR: wait_there(m, t, i); return true;
 	case P_RET:
@@ -557,8 +473,6 @@ static void turns(struct machine *m)
 		for (uint32_t n = 0; n < m->l->threads; n++) {
 			struct thread *t = m->blocks[k].threads + n;
 
-			if (!n && !(m->round % LATE))
-				bulk_copies_go_on(&m->blocks[k].copies);
 			for (int left = TURN; left && t->state == READY; left--)
 				if (step(m, t))
 					break;
@@ -613,7 +527,6 @@ void ptx_run(const struct ptx_launch *l, struct ptx_counts *most, struct ptx_cou
 	}
 	count(&m, most, least);
 	for (uint32_t k = 0; k < l->blocks; k++) {
-		free(m.blocks[k].copies.v);
 		free(m.blocks[k].shared);
 		free(m.blocks[k].threads);
 	}

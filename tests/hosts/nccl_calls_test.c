@@ -371,10 +371,10 @@ static bool ring(struct rank *r)
 	ok = !nccl_group_start(&r->nccl) && !nccl_group_start(&r->nccl) &&
 	     !nccl_send(&r->nccl, send, half, CCS_INT8, next, p.comm, r->cuda.setup) &&
 	     !nccl_send(&r->nccl, send, half, CCS_INT8, r->rank, p.comm, r->cuda.setup) &&
-	     !nccl_group_end(&r->nccl) &&
+	     !nccl_group_end(&r->nccl, CCS_OK) &&
 	     !nccl_recv(&r->nccl, recv, half, CCS_INT8, last, p.comm, r->cuda.setup) &&
 	     !nccl_recv(&r->nccl, recv + half, half, CCS_INT8, r->rank, p.comm, r->cuda.setup) &&
-	     !nccl_group_end(&r->nccl) && !cuda_sync(&r->cuda, r->cuda.setup) &&
+	     !nccl_group_end(&r->nccl, CCS_OK) && !cuda_sync(&r->cuda, r->cuda.setup) &&
 	     !cuda_download(&r->cuda, p.host, p.recv, ROOM, "a test");
 	cuda_leave(&r->cuda, mode);
 	for (size_t i = 0; ok && i < ROOM; i++)
@@ -430,7 +430,7 @@ static bool run_together(void *closure, const struct trial *t)
 	for (int r = 0; !s && r < a->n; r++)
 		s = start(a->places + r, t, r, a->n);
 	ok = is(s, CCS_OK, NULL, t->contract) &&
-	     is(nccl_group_end(&a->nccl), CCS_OK, NULL, "ncclGroupEnd");
+	     is(nccl_group_end(&a->nccl, CCS_OK), CCS_OK, NULL, "ncclGroupEnd");
 	for (int r = 0; ok && r < a->n; r++)
 		ok = right(a->places + r, t, r, a->n);
 	return ok;
@@ -454,10 +454,10 @@ static ccs_status join_together(struct together *a, struct cuda *const *cuda)
 		cuda_leave(cuda[r], mode);
 	}
 	if (s) { /* the group ends with the same error */
-		nccl_group_end(&a->nccl);
+		nccl_group_end(&a->nccl, CCS_OK);
 		return s;
 	}
-	return nccl_group_end(&a->nccl);
+	return nccl_group_end(&a->nccl, CCS_OK);
 }
 
 static void test_together(void)

@@ -1,10 +1,9 @@
 /*
  * The disk cache of compiled kernels.
  *
- * One file per entry, named by the 128-bit hash of everything that the bytes depend on. A writer
- * writes a temporary file, syncs it and renames it, so every reader, in any process and after a
- * crash of the machine, sees a whole entry or none. The head repeats the key and has a checksum;
- * a damaged entry is removed. Entries run on the GPU, so directories and files of other users are
+ * One file per entry, named by the 128-bit hash of everything that the bytes depend on. It is made
+ * atomically (replace.c), so every reader, in any process and after a crash of the machine, sees a
+ * whole entry or none. The head repeats the key and has a checksum; a damaged entry is removed. Entries run on the GPU, so directories and files of other users are
  * not used.
  *
  * The time of a file is its last use. A writer removes the least recently used entries beyond the
@@ -19,7 +18,6 @@
 #include "runtime/base/size.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -32,8 +30,7 @@
 #define MAGIC "CCSKERN1"
 #define MOST_BYTES ((uint64_t)256 << 20)
 #define SUFFIX ".kernel"
-#define DIGITS 32 /* digits of the key in an entry's name */
-#define NAME_SIZE 128
+#define DIGITS 32	   /* digits of the key in an entry's name */
 #define STALE_SECONDS 3600 /* a temporary file of this age was abandoned */
 
 struct entry_head {
@@ -152,13 +149,13 @@ static bool read_entry(int fd, uint64_t size, const struct cache_key *key, char 
 }
 
 /* The exact time: the clock of the file system may not advance between two uses. */
-static void used_now(int fd)
+static void used_now(int dir, const char *name)
 {
 	struct timespec t[2];
 
 	clock_gettime(CLOCK_REALTIME, t);
 	t[1] = t[0];
-	futimens(fd, t);
+	utimensat(dir, name, t, AT_SYMLINK_NOFOLLOW);
 }
 
 /* Removes a name that is not a regular file. A directory stays. */
@@ -187,7 +184,7 @@ void *cache_read(const struct cache_key *key, size_t *len)
 		if (!read_entry(fd, size, key, &data, len))
 			unlinkat(dir, name, 0);
 		else if (data)
-			used_now(fd);
+			used_now(dir, name);
 		close(fd);
 	}
 	close(dir);
@@ -207,20 +204,14 @@ static uint64_t limit(void)
 
 /* A file of the cache. */
 struct held {
-	char name[NAME_SIZE];
+	char name[DIGITS + sizeof(SUFFIX)];
 	uint64_t bytes;
 	struct timespec used;
 };
 
-/* Whether the name is that of an entry or (*temp) of a temporary file. */
-static bool is_ours(const char *name, bool *temp)
+static bool is_entry(const char *name)
 {
-	size_t n = strspn(name, "0123456789abcdef");
-
-	if (n != DIGITS || strncmp(name + n, SUFFIX, strlen(SUFFIX)) || strlen(name) >= NAME_SIZE)
-		return false;
-	*temp = name[n + strlen(SUFFIX)] == '.';
-	return *temp || !name[n + strlen(SUFFIX)];
+	return strspn(name, "0123456789abcdef") == DIGITS && !strcmp(name + DIGITS, SUFFIX);
 }
 
 static int older_first(const void *x, const void *y)
@@ -243,7 +234,6 @@ static struct held *list(int dir, size_t *n)
 	char *all = NULL;
 	FILE *to = open_memstream(&all, &bytes);
 	struct dirent *e;
-	bool temp;
 
 	if (!d && fd >= 0)
 		close(fd);
@@ -251,15 +241,16 @@ static struct held *list(int dir, size_t *n)
 		struct held h = { .bytes = 0 };
 		struct stat st;
 
-		if (!is_ours(e->d_name, &temp) ||
-		    fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+		if (fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
 			continue;
-		if (temp && st.st_mtim.tv_sec < stale)
+		if (!strncmp(e->d_name, FILE_TEMP, strlen(FILE_TEMP)) && st.st_mtim.tv_sec < stale)
 			unlinkat(dir, e->d_name, 0);
-		strcpy(h.name, e->d_name); /* is_ours checked the length */
+		if (!is_entry(e->d_name))
+			continue;
+		strcpy(h.name, e->d_name); /* is_entry checked the length */
 		h.bytes = (uint64_t)st.st_size;
 		h.used = st.st_mtim;
-		if (!temp && !fwrite(&h, sizeof(h), 1, to))
+		if (!fwrite(&h, sizeof(h), 1, to))
 			break;
 	}
 	if (d)
@@ -292,26 +283,19 @@ void cache_write(const struct cache_key *key, const void *data, size_t len)
 {
 	struct entry_head h = { .key = *key, .len = len, .sum = hash_fnv1a(0, data, len) };
 	uint64_t most = limit();
-	int dir = len <= most && sizeof(h) <= most - len ? open_dir(true) : -1, fd;
-	char name[64], temp[NAME_SIZE];
-	bool whole;
+	int dir = len <= most && sizeof(h) <= most - len ? open_dir(true) : -1;
+	char name[64], *entry = dir < 0 ? NULL : malloc(sizeof(h) + len);
 
-	if (dir < 0)
-		return;
-	memcpy(h.magic, MAGIC, sizeof(h.magic));
-	entry_name(key, name, sizeof(name));
-	/* unique to this process and call: the address of `h` differs between threads */
-	snprintf(temp, sizeof(temp), "%s.%ld.%p", name, (long)getpid(), (void *)&h);
-	fd = openat(dir, temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (fd >= 0) {
-		whole = !file_put(fd, &h, sizeof(h)) && !file_put(fd, data, len);
-		used_now(fd);
-		whole = whole && !fsync(fd);
-		if (close(fd) || !whole || renameat(dir, temp, dir, name))
-			unlinkat(dir, temp, 0);
-		else
-			fsync(dir);
+	if (entry) {
+		memcpy(h.magic, MAGIC, sizeof(h.magic));
+		memcpy(entry, &h, sizeof(h));
+		memcpy(entry + sizeof(h), data, len);
+		entry_name(key, name, sizeof(name));
+		if (!file_replace_in(dir, name, entry, sizeof(h) + len, 0600))
+			used_now(dir, name);
 		shrink(dir, most);
 	}
-	close(dir);
+	free(entry);
+	if (dir >= 0)
+		close(dir);
 }

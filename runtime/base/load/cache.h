@@ -6,7 +6,6 @@
 #ifndef CCS_RUNTIME_BASE_LOAD_CACHE_H
 #define CCS_RUNTIME_BASE_LOAD_CACHE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

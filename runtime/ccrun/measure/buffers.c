@@ -85,23 +85,24 @@ static ccs_status size_chunks(const struct bench *b, struct check *c, size_t mos
 	return CCS_OK;
 }
 
+/* Bytes of the rank's send or receive buffer. */
+static size_t bytes_of(const struct row *r, uint32_t rank, bool recv)
+{
+	return sizes_elements(&r->check, rank, recv) * ccs_dtype_size(r->check.type);
+}
+
 /* Finds the largest send buffer and receive buffer of all ranks. */
 static void measure_buffers(struct row *r)
 {
 	r->send = r->recv = 0;
 	for (uint32_t i = 0; i < (uint32_t)r->check.of.nranks; i++) {
-		size_t send = buffers_bytes(r, i, false), recv = buffers_bytes(r, i, true);
+		size_t send = bytes_of(r, i, false), recv = bytes_of(r, i, true);
 
 		r->send = send > r->send ? send : r->send;
 		r->recv = recv > r->recv ? recv : r->recv;
 	}
 	r->base = r->send > r->recv ? r->send : r->recv;
 	r->size = r->base;
-}
-
-size_t buffers_bytes(const struct row *r, uint32_t rank, bool recv)
-{
-	return sizes_elements(&r->check, rank, recv) * ccs_dtype_size(r->check.type);
 }
 
 ccs_status buffers_size(const struct bench *b, struct row *r, size_t size)
@@ -238,7 +239,7 @@ ccs_status buffers_check(struct bench *b, const struct row *r, bool in_place, st
 	for (int i = at->first; i < at->first + at->local; i++) {
 		size_t n = in_place ? 0 : sizes_elements(&r->check, (uint32_t)i, false);
 		size_t inputs = check_input(&r->check, (uint32_t)i, b->send[i], n);
-		size_t used = in_place ? r->base : buffers_bytes(r, (uint32_t)i, true);
+		size_t used = in_place ? r->base : bytes_of(r, (uint32_t)i, true);
 		size_t behind = overrun(b->base[1][i] + used, b->base[1][i] + r->base + GUARD);
 
 		if (inputs && !*result->text)

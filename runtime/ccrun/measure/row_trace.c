@@ -9,7 +9,6 @@
  */
 #include "runtime/ccrun/bench.h"
 
-#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

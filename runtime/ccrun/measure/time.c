@@ -10,8 +10,6 @@
 #include "runtime/ccrun/bench.h"
 #include "runtime/ccrun/gpu/device.h"
 
-#include <time.h>
-
 static ccs_status put_all(struct bench *b, const struct row *r, put_call *put, unsigned n)
 {
 	ccs_status s = CCS_OK;

@@ -647,19 +647,10 @@ bool sched_halt(struct world *w);
 unsigned sched_cores(void);
 /** The number of threads that run fibers at a time. */
 unsigned sched_threads(const struct world *w);
-/** Starts the communicator's helper threads, once. */
-void sched_start(struct cpu *e);
 /** Ends them. Without the lock. */
 void sched_stop(struct cpu *e);
 /** See engine.h. Without the lock. */
 void sched_wait(struct world *w, struct call *calls, ccs_status *first);
-/** Ends the wait for ranks that have not called: the ranks that have called begin. Under
- *  world.lock. False: they have begun before. */
-bool cpu_begin(struct cpu *e);
-/** The current run's sequence was played to its end: it is over, and kept. Under world.lock. */
-void cpu_played(struct cpu *e);
-/** The thread waits for these calls now. Under world.lock. */
-void cpu_wait(struct cpu *e, struct call *calls);
 /* See engine.h. */
 ccs_status cpu_start(struct world *w, struct run *r, int rank);
 bool cpu_at_once(struct world *w, struct call *calls, ccs_status *first);

@@ -10,7 +10,6 @@
 
 #include <limits.h>
 #include <stdlib.h>
-#include <string.h>
 
 void net_break(struct net *n, int rank, int error)
 {

@@ -20,7 +20,6 @@
 #include "runtime/cpu/play/sequence.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define NO_VALUE UINT32_MAX
 /* Bytes of a place in a step. Measured, allreduce by recursive doubling on 8 ranks, with 2, 4

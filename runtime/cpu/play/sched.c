@@ -98,6 +98,8 @@ static void run_share(struct cpu *e, struct fiber *share)
 	fibers_turn(e, &share, false);
 }
 
+static void played(struct cpu *e);
+
 /* The thread stops working. The last one ends the run. That may be a thread that ran fibers of
  * an earlier run. */
 static void stop_working(struct cpu *e)
@@ -110,7 +112,7 @@ static void stop_working(struct cpu *e)
 		run_retire(w);
 		run_wake(w);
 	} else if (sequence_over(e)) {
-		cpu_played(e);
+		played(e);
 		run_retire(w);
 	}
 }
@@ -206,7 +208,8 @@ static void *helper(void *arg)
 	return NULL;
 }
 
-void sched_start(struct cpu *e)
+/* Starts the helper threads, once. */
+static void start_helpers(struct cpu *e)
 {
 	unsigned want = e->limit - 1;
 
@@ -260,28 +263,6 @@ static struct call *gather(struct cpu *e, struct call *calls)
 	return calls;
 }
 
-void sched_wait(struct world *w, struct call *calls, ccs_status *first)
-{
-	struct cpu *e = cpu_of(w);
-	struct vigil v = { 0 };
-	bool spun = false;
-
-	calls = gather(e, calls);
-	if (!calls)
-		return;
-	pthread_mutex_lock(&w->lock);
-	cpu_wait(e, calls);
-	while (calls) {
-		if (calls->comm->world != w || run_call_over(w, calls, first))
-			calls = calls->next;
-		else if (!find_work(e, calls, &spun) && !cpu_begin(e))
-			run_nap(w, &v);
-	}
-	if (e->first)
-		sched_wake_one(e);
-	pthread_mutex_unlock(&w->lock);
-}
-
 /* ---- runs: how one begins, and ends ------------------------------------------------------- */
 
 /* Starts the ranks whose threads wait for the end of their calls; the other ranks start when their
@@ -291,14 +272,15 @@ static ccs_status start_waiting(struct cpu *e, struct run *r)
 	ccs_status s = e->known ? layout_make(e, r) : CCS_OK;
 
 	if (!s && e->layout.parallel)
-		sched_start(e);
+		start_helpers(e);
 	for (int i = 0; i < e->world->nranks && !s; i++)
 		if (r->seats[i].call && r->seats[i].call->waits)
 			s = rank_start(e, (uint32_t)i);
 	return s;
 }
 
-void cpu_played(struct cpu *e)
+/* The current run's sequence was played to its end: it is over, and kept. */
+static void played(struct cpu *e)
 {
 	struct run *r = e->world->runs;
 
@@ -323,9 +305,9 @@ static ccs_status gathered(struct cpu *e, struct run *r)
 		e->known = sequence_find(e);
 	how = s ? SEQUENCE_NOT : sequence_begin(e, e->known);
 	if (how == SEQUENCE_DONE)
-		cpu_played(e);
+		played(e);
 	if (how == SEQUENCE_PLAYS)
-		sched_start(e);
+		start_helpers(e);
 	/* not before: threads look for their calls' ends until then */
 	e->mode = how == SEQUENCE_PLAYS ? RUN_PLAYS : RUN_FIBERS;
 	return how == SEQUENCE_NOT && !s ? start_waiting(e, r) : s;
@@ -378,7 +360,8 @@ bool cpu_at_once(struct world *w, struct call *calls, ccs_status *first)
 	return post_calls(calls, play_again);
 }
 
-void cpu_wait(struct cpu *e, struct call *calls)
+/* The thread waits for these calls now. */
+static void wait_for(struct cpu *e, struct call *calls)
 {
 	struct world *w = e->world;
 	ccs_status s = CCS_OK;
@@ -395,7 +378,9 @@ void cpu_wait(struct cpu *e, struct call *calls)
 	}
 }
 
-bool cpu_begin(struct cpu *e)
+/* Ends the wait for ranks that have not called: the ranks that have called begin. False: they
+ * have begun before. */
+static bool begin_without(struct cpu *e)
 {
 	struct run *r = e->world->runs;
 	ccs_status s;
@@ -407,4 +392,26 @@ bool cpu_begin(struct cpu *e)
 	if (s)
 		run_fail(e->world, r, s, error_thread()->text);
 	return true;
+}
+
+void sched_wait(struct world *w, struct call *calls, ccs_status *first)
+{
+	struct cpu *e = cpu_of(w);
+	struct vigil v = { 0 };
+	bool spun = false;
+
+	calls = gather(e, calls);
+	if (!calls)
+		return;
+	pthread_mutex_lock(&w->lock);
+	wait_for(e, calls);
+	while (calls) {
+		if (calls->comm->world != w || run_call_over(w, calls, first))
+			calls = calls->next;
+		else if (!find_work(e, calls, &spun) && !begin_without(e))
+			run_nap(w, &v);
+	}
+	if (e->first)
+		sched_wake_one(e);
+	pthread_mutex_unlock(&w->lock);
 }

@@ -23,7 +23,6 @@
 
 #include <sched.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define MOST_BASES (BASE_RANKS + NBUFFERS * MOST_POSTED)
 

@@ -13,8 +13,6 @@
 #include "runtime/cpu/shm/procs.h"
 #include "runtime/base/clock.h"
 
-#include <string.h>
-
 #define SLEEP_MS 20 /* after this time, check that the other ranks are alive */
 #define NAP_MS 1    /* the same, with several bells to wait for */
 

@@ -6,7 +6,6 @@
 #include "runtime/base/clock.h"
 #include "runtime/cpu/shm/procs.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define BOARD_MS 20 /* after this time, check that the other ranks are alive */

@@ -24,7 +24,6 @@
 #include "runtime/p2p.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/uio.h>
 

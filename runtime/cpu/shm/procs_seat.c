@@ -4,9 +4,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/cpu/shm/procs.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define SETTLE_MS 1000 /* additional time, to hear of a rank that does not settle */

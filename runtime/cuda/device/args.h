@@ -98,8 +98,8 @@ typedef unsigned long long uintptr_t;
 #include <stdint.h>
 #endif
 
-/* The parameters of a kernel: -D CCS_TYPE= -D CCS_OP= -D CCS_PROTO=, -D CCS_BULK=1 (bulk.h),
- * and -D CCS_TRACE. Types and operators have the numbers of plan/rows.h. CCS_AVG uses sum's
+/* The parameters of a kernel: -D CCS_TYPE= -D CCS_OP= -D CCS_PROTO=, and
+ * -D CCS_TRACE. Types and operators have the numbers of plan/rows.h. CCS_AVG uses sum's
  * kernel with `divide` set. A premul-sum has a separate kernel. */
 
 #define CCS_DEV_SIMPLE 0

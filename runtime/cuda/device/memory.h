@@ -1,6 +1,6 @@
 /*
  * The parts of generated kernels, in one text that the Makefile joins: args.h, rows.h and narrow.h
- * of runtime/plan, memory.h, element.h, block.h, bulk.h, times.h, wait.h, ll.h, move.h and step.h.
+ * of runtime/plan, memory.h, element.h, block.h, times.h, wait.h, ll.h, move.h and step.h.
  * No includes: NVRTC's built-ins are enough. Specialised by CCS_TYPE, CCS_OP and CCS_PROTO
  * (args.h).
  *
@@ -10,11 +10,10 @@
  * fence. A barrier orders threads of the block, the fence is cumulative, so all writes of the block
  * are visible to a thread that acquires the counter, and all reads of the block happened before.
  *
- * This file: the primitives; those of bulk copies are in bulk.h. They are the seam: the
- * emulation of tests/emu defines CCS_EMULATION and these with the same meaning. Lines
- * marked ORDER in the other files carry the memory order, and those marked BULK that of bulk
- * copies; tests/emu shows that each is needed. (One fence more it cannot show, before a
- * turn is handed on: its fences reach all other blocks at the same time.)
+ * This file: the primitives. They are the seam: the emulation of tests/emu defines CCS_EMULATION
+ * and these with the same meaning. Lines marked ORDER in the other files carry the memory order;
+ * tests/emu shows that each is needed. (One fence more it cannot show, before a turn is handed on:
+ * its fences reach all other blocks at the same time.)
  *
  * Scopes. Loads and stores of counters and LL entries are for the whole system, which
  * costs no more than for the device. Fences do cost more: there are two, and

@@ -7,9 +7,6 @@
  * elements, and messages of many small cells, where a cell has less than a unit a
  * thread.
  *
- * Whole units of forms that only move data go by ccs_bulk_copy instead, in kernels that have it
- * (bulk.h).
- *
  * Direct copies: `out` is then the peer's cell, and where the message is in its place
  * already, `in` is the own cell `dst`, and nothing is stored there. Direct reads: `in` is the
  * peer's cell, and on the other side nothing is written for it.
@@ -275,37 +272,11 @@ CCS_FN int ccs_each(uint32_t k, uint64_t t, uint32_t j, bool fill)
 #define CCS_UNROLL 4
 #define CCS_ANY (~0u) /* a form that is known only at run time */
 
-/* ccs_units by bulk copies, for forms that ccs_bulk_takes allows. */
-CCS_FN void ccs_units_bulk(const struct ccs_part &p, uint32_t f, uint32_t form)
-{
-#if CCS_BULK
-	const uint8_t *from = f & CCS_DEV_IN ? p.in : f & CCS_DEV_A ? p.a : p.b;
-	uint8_t *dst = f & CCS_DEV_DST && CCS_KEEPS(form) ? p.dst : 0;
-	uint8_t *out = f & CCS_DEV_OUT && CCS_GIVES(form) ? p.out : 0;
-
-	if (threadIdx.x)
-		return;
-	ccs_bulk_copy(from, (uint64_t)p.whole * 16,
-		      [=](uint64_t at, const uint8_t *bay, uint32_t n) {
-			      if (dst)
-				      ccs_bulk_store(dst + at, bay, n);
-			      if (out)
-				      ccs_bulk_store(out + at, bay, n);
-		      });
-#else
-	(void)p, (void)f, (void)form;
-#endif
-}
-
 template <uint32_t F> CCS_FN void ccs_units(const struct ccs_part &p, uint32_t form)
 {
 	const uint32_t f = F == CCS_ANY ? form : F, step = blockDim.x, whole = p.whole;
 	const uint64_t policy = ccs_b.policy;
 
-	if (ccs_bulk_takes(f, form, whole)) {
-		ccs_units_bulk(p, f, form);
-		return;
-	}
 #pragma unroll 1
 	for (uint32_t u = threadIdx.x; u < whole; u += CCS_UNROLL * step) {
 		ccs_vec in[CCS_UNROLL], a[CCS_UNROLL], b[CCS_UNROLL];
@@ -363,28 +334,6 @@ CCS_FN void ccs_move(uint32_t k, uint64_t t, uint32_t j)
 /* ---- one pass for a chain --------------------------------------------------------------- */
 
 #if CCS_PASSES
-/* A pass that adds nothing, in bulk: each unit is loaded once for all m operations. */
-CCS_FN void ccs_pass_bulk(const struct ccs_part &p, uint32_t whole, uint32_t form, uint32_t m)
-{
-#if CCS_BULK
-	const uint8_t *from = form & CCS_DEV_IN ? p.in : form & CCS_DEV_A ? p.a : p.b;
-	uint8_t *dst = CCS_KEEPS(form) ? p.dst : 0;
-
-	if (threadIdx.x)
-		return;
-	ccs_bulk_copy(from, (uint64_t)whole * 16, [=](uint64_t at, const uint8_t *bay, uint32_t n) {
-		if (dst)
-			ccs_bulk_store(dst + at, bay, n);
-#pragma unroll 1
-		for (uint32_t j = 0; j < m; j++)
-			if (ccs_b.links[j].out)
-				ccs_bulk_store(ccs_b.links[j].out + at, bay, n);
-	});
-#else
-	(void)p, (void)whole, (void)form, (void)m;
-#endif
-}
-
 /* Operations k .. k + m - 1 of a chain, of whole units: what each alone would store and
  * load again is in registers. One by one they would add in this order, too, and round
  * every sum. */
@@ -405,10 +354,6 @@ CCS_FN void ccs_pass(uint32_t k, uint64_t t, uint32_t m)
 	for (uint32_t j = 0; j < m; j++)
 		if (ccs_b.links[j].out || sums > 1 || CCS_KEEPS(form))
 			whole = p.whole;
-	if (sums == 1 && ccs_bulk_takes(form, form, whole)) {
-		ccs_pass_bulk(p, whole, form, m);
-		return;
-	}
 #pragma unroll 1
 	for (uint32_t u = threadIdx.x; u < whole; u += CCS_UNROLL * step) {
 		ccs_vec v[CCS_UNROLL], x[CCS_UNROLL], y[CCS_UNROLL];

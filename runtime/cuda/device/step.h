@@ -412,7 +412,6 @@ CCS_FN int ccs_begin(const struct ccs_dev_call &c)
 	if (threadIdx.x == ccs_aside())
 		ccs_known_of(c, &ccs_b);
 	ccs_known_of(c, &b);
-	ccs_bulk_begin();
 #if CCS_PROTO == CCS_DEV_LL
 	ccs_resolve(b, 0);
 #else

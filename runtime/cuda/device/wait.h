@@ -243,7 +243,6 @@ CCS_PART int ccs_tell(uint32_t k, uint64_t t, int stop)
 	const bool taken = CCS_IS_IN(r.op.form) && !r.late;
 	const bool done = r.op.form & CCS_DEV_PUBLISH;
 
-	ccs_bulk_end();
 	stop = ccs_barrier(stop);
 	if (threadIdx.x == 0 && (sent || taken || done) && !stop) {
 		ccs_fence(); /* ORDER: data before counters */
@@ -265,7 +264,6 @@ CCS_FN void ccs_tell_all(uint32_t k, uint64_t t, uint32_t m)
 {
 	uint32_t done = 0;
 
-	ccs_bulk_end();
 	ccs_barrier(0);
 	if (threadIdx.x)
 		return;

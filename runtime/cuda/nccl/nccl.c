@@ -11,7 +11,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Of nccl.h: ncclResult_t. */
 enum { INVALID_ARGUMENT = 4, INVALID_USAGE, REMOTE_ERROR, IN_PROGRESS };
@@ -199,9 +198,14 @@ ccs_status nccl_group_start(const struct nccl *n)
 	return check(n, n->api->group_start(), "ncclGroupStart", NULL);
 }
 
-ccs_status nccl_group_end(const struct nccl *n)
+ccs_status nccl_group_end(const struct nccl *n, ccs_status s)
 {
-	return check(n, n->api->group_end(), "ncclGroupEnd", NULL);
+	struct thread_state first = *error_thread();
+	ccs_status end = check(n, n->api->group_end(), "ncclGroupEnd", NULL);
+
+	if (s)
+		*error_thread() = first;
+	return s ? s : end;
 }
 
 /* Types that NCCL lacks are moved as bytes. */

@@ -48,7 +48,8 @@ void nccl_leave(const struct nccl *n, nccl_comm comm, bool abort);
 ccs_status nccl_check(const struct nccl *n, nccl_comm comm);
 
 ccs_status nccl_group_start(const struct nccl *n);
-ccs_status nccl_group_end(const struct nccl *n);
+/** Ends a group, also one in which a call has failed (`s`): the first failure counts. */
+ccs_status nccl_group_end(const struct nccl *n, ccs_status s);
 
 /* In stream order. Counts are in elements of `type`; ccs_dtype has NCCL's numbers. Inside a
  * group, call with the rank's GPU current. */

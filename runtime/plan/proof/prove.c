@@ -6,9 +6,7 @@
 #include "runtime/base/error.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /* ---- all of it ------------------------------------------------------------------- */

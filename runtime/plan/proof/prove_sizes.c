@@ -3,8 +3,8 @@
  *
  * In: the current operation of a plan with size numbers (plan.h). Cells with one number are
  * equally long; cells with different numbers need not be. Out: a mistake, if a part of the
- * operation, or its message, has another number than the cell that `len` names. A scratch cell
- * has the number of the value stored last. O(cells).
+ * operation has another number than the cell that `len` names. (The `len` of both ends of a message
+ * have one number: verify_plan.c.) A scratch cell has the number of the value stored last. O(cells).
  */
 #include "runtime/plan/proof/prove_sweep.h"
 
@@ -37,20 +37,6 @@ static bool part_fits(const struct prove_sweep *s, const struct prove_step *t, u
 	return true;
 }
 
-static bool message_fits(const struct prove_sweep *s, const struct prove_step *t)
-{
-	const struct ccs_op *from = s->v->ops + t->sender;
-	uint32_t rank = s->v->fifos[t->o->in].src;
-
-	for (uint32_t j = 0; j < t->o->n; j++)
-		if (stated_number(s, rank, from, j) != stated_number(s, t->rank, t->o, j))
-			return prove_wrong_at(s->p, t->row,
-					      "receives a cell with a different size from the one "
-					      "that rank %u sends",
-					      rank);
-	return true;
-}
-
 bool prove_sizes(struct prove_sweep *s, const struct prove_step *t)
 {
 	const struct ccs_op *o = t->o;
@@ -58,8 +44,7 @@ bool prove_sizes(struct prove_sweep *s, const struct prove_step *t)
 
 	if (!s->v->plan->sizes.n || !o->n)
 		return true;
-	if ((o->in != CCS_NONE && !message_fits(s, t)) || !part_fits(s, t, o->a, "reads") ||
-	    !part_fits(s, t, o->b, "reads"))
+	if (!part_fits(s, t, o->a, "reads") || !part_fits(s, t, o->b, "reads"))
 		return false;
 	if (o->dst == CCS_NONE)
 		return true;

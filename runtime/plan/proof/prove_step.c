@@ -3,8 +3,8 @@
  *
  * In: its worker; message, cells and FIFO are as after all earlier operations. Out: its effect on
  * cells and messages, or a mistake: a read of an empty cell; a read of an overwritten initial
- * value (in place the cell is the send buffer); a message of another size, or for another
- * operation; parts of unequal length.
+ * value (in place the cell is the send buffer); a message for another operation; parts of unequal
+ * length.
  *
  * Lengths. A chunk has a class: how its block is cut, and its place in the block. Two chunks of
  * one class are equally long for every count. Two of different classes differ for some count, but
@@ -65,21 +65,6 @@ static uint32_t block_size(uint32_t n)
 	return n / 2 + n % 2;
 }
 
-static bool wrong_message(const struct prove_sweep *s, const struct prove_step *t)
-{
-	const struct ccs_op *o = t->o, *from = s->v->ops + t->sender;
-	struct prove_text sender = prove_op_text(s->p, t->sender);
-	uint32_t rank = s->v->fifos[o->in].src;
-
-	if (from->n != o->n)
-		return prove_wrong_at(s->p, t->row, "receives %u cells, but rank %u, %s sends %u",
-				      o->n, rank, sender.s, from->n);
-	return prove_wrong_at(s->p, t->row,
-			      "receives what rank %u, %s sends to a different "
-			      "operation",
-			      rank, sender.s);
-}
-
 static bool receive(struct prove_sweep *s, struct prove_step *t)
 {
 	uint32_t n = t->o->n, block;
@@ -89,8 +74,10 @@ static bool receive(struct prove_sweep *s, struct prove_step *t)
 	from = s->v->ops + t->sender;
 	block = s->sent[t->sender];
 	t->direct = from->flags & CCS_OP_DIRECT;
-	if (from->n != n || from->to != t->row)
-		return wrong_message(s, t);
+	if (from->to != t->row) /* else both ends have as many cells: verify_plan.c */
+		return prove_wrong_at(s->p, t->row,
+				      "receives what rank %u, %s sends to a different operation",
+				      s->v->fifos[t->o->in].src, prove_op_text(s->p, t->sender).s);
 	for (uint32_t j = 0; j < n; j++)
 		s->value[j] = s->values.units[block + j / 2].value[j % 2];
 	if (n)
