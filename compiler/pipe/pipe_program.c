@@ -23,25 +23,19 @@ struct making {
 	enum pipe_streams streams;
 	/* [2][nranks] by peer, of the rank that is made, or one before: its queues, and the FIFOs on which it sends */
 	uint32_t *queue, *fifo;
-	int64_t last; /* row of the last computation or wait of the rank that is made, or -1 */
+	int64_t last; /* row of the last bracket of computations of the rank that is made, or -1 */
 	uint32_t *task, *end; /* by action: where its operation is; rows up to its wave's end */
 	uint32_t *on;	      /* by send: its FIFO */
 };
 
-static void add(struct making *x, uint32_t task, uint32_t row, struct op o)
+/* Adds an operation of the action of that row to its task. */
+static void add(struct making *x, uint32_t row, struct op o)
 {
-	struct task *t = &x->to->tasks[task];
+	struct task *t = &x->to->tasks[x->task[row]];
 
 	o.site = row & 0xffffff;
 	ARENA_PUSH(x->arena, t->ops, t->nops, t->capops) = o;
 	x->to->nops += op_kind(&o) != OP_WAIT;
-}
-
-/* Where the operation of row `other` is, is filled in at the end, as are the FIFOs of receives. */
-static void add_wait(struct making *x, uint32_t task, uint32_t row, uint32_t other)
-{
-	if (other != NONE)
-		add(x, task, row, (struct op){ .other = other, .kind = OP_WAIT });
 }
 
 static uint32_t new_task(struct making *x, uint32_t rank)
@@ -53,9 +47,10 @@ static uint32_t new_task(struct making *x, uint32_t rank)
 }
 
 /* The queue of a send or receive. */
-static uint32_t queue_of(struct making *x, const struct pipe_action *a, uint32_t peer)
+static uint32_t queue_of(struct making *x, const struct pipe_action *a)
 {
-	const uint32_t other = peer + x->p->nranks, rows[] = {
+	const uint32_t peer = x->p->rank_of[pipe_peer_stage(a)], other = peer + x->p->nranks;
+	const uint32_t rows[] = {
 		[STREAMS_RANK] = 0,
 		[STREAMS_PAIR] = peer,
 		[STREAMS_EDGE] = a->does & PIPE_BACK ? other : peer,
@@ -83,53 +78,62 @@ static uint32_t fifo_of(struct making *x, const struct pipe_action *a, uint32_t 
 	return *f;
 }
 
-/* Computations of rows i .. end - 1, of one bracket: they start when all have their inputs. */
-static void add_computations(struct making *x, uint32_t i, uint32_t end)
+/* The row of the action for which that of row k waits, or NONE. */
+static uint32_t awaited(const struct making *x, uint32_t k)
 {
-	const struct pipe_action *v = x->p->v;
-	uint32_t rank = v[i].rank;
+	const struct task *q = &x->to->tasks[x->task[k]];
+	const struct pipe_takes *t = &x->p->takes[k];
+	unsigned does = x->p->v[k].does;
 
-	for (uint32_t k = i; k < end; k++) {
-		const struct pipe_takes *t = &x->p->takes[k];
-		bool waits =
-			x->streams != STREAMS_NONE && (t->far != NONE || v[k].does & PIPE_WAITS);
-		add_wait(x, rank, k, waits ? t->input : t->far);
-	}
-	for (uint32_t k = i; k < end && !(v[k].does & PIPE_WAITS); k++)
-		add(x, rank, k,
-		    (struct op){ .fifo = NONE, .kind = k > i ? OP_FRESH | OP_JOINED : OP_FRESH });
-	for (uint32_t k = i; k < end; k++) {
-		x->task[k] = rank;
-		x->end[k] = x->to->tasks[rank].nops;
-	}
-	x->last = i;
+	if (does & PIPE_MESSAGE) /* for computations, if not the one before it in its queue has */
+		return (q->nops ? q->ops[q->nops - 1].site : -1) < x->last ? (uint32_t)x->last
+									   : NONE;
+	return x->streams != STREAMS_NONE && (t->far != NONE || does & PIPE_WAITS) ? t->input
+										   : t->far;
 }
 
-/* Sends and receives of rows i .. end - 1, of one bracket: those of one queue start together. */
-static void add_messages(struct making *x, uint32_t i, uint32_t end)
+/* An action that is no wait. The FIFO of a receive is filled in at the end. */
+static struct op operation(struct making *x, uint32_t k)
 {
 	const struct pipe *p = x->p;
+	const struct pipe_action *a = &p->v[k];
+	bool sends = a->does & PIPE_SENDS, back = a->does & PIPE_BACK;
+	struct op o = { .fifo = NONE, .kind = OP_FRESH };
+
+	if (!(a->does & PIPE_MESSAGE))
+		return o;
+	uint32_t peer = pipe_peer_stage(a), from = sends ? a->stage : peer;
+	if (sends)
+		o.fifo = x->on[k] = fifo_of(x, a, p->rank_of[peer]);
+	o.kind = sends ? OP_SEND : OP_RECV;
+	o.cell = ((back ? p->nstages : 0) + from) * p->nmbs + a->mb;
+	o.n = 1;
+	return o;
+}
+
+/* Rows i .. end - 1, of one bracket. What is in one queue starts together, when all its waits are over. */
+static void add_bracket(struct making *x, uint32_t i, uint32_t end)
+{
+	const struct pipe_action *v = x->p->v;
 
 	for (uint32_t k = i; k < end; k++) {
-		const struct pipe_action *a = &p->v[k];
-		bool sends = a->does & PIPE_SENDS, back = a->does & PIPE_BACK;
-		uint32_t stage = pipe_peer_stage(a), peer = p->rank_of[stage];
-		uint32_t t = x->task[k] = queue_of(x, a, peer), from = sends ? a->stage : stage;
-		const struct task *q = &x->to->tasks[t];
-		int64_t before = q->nops ? q->ops[q->nops - 1].site : -1; /* row, in this queue */
-
-		if (before < x->last) /* its wait was for an earlier computation */
-			add_wait(x, t, k, (uint32_t)x->last);
-		struct op o = { .n = 1, .kind = sends ? OP_SEND : OP_RECV };
-		o.cell = ((back ? p->nstages : 0) + from) * p->nmbs + a->mb;
-		if (sends)
-			o.fifo = x->on[k] = fifo_of(x, a, peer);
-		if (before >= i)
+		x->task[k] = v[k].does & PIPE_MESSAGE ? queue_of(x, &v[k]) : v[k].rank;
+		uint32_t other = awaited(x, k);
+		if (other != NONE) /* where its operation is, is filled in at the end */
+			add(x, k, (struct op){ .other = other, .kind = OP_WAIT });
+	}
+	for (uint32_t k = i; k < end && !(v[k].does & PIPE_WAITS); k++) {
+		const struct task *q = &x->to->tasks[x->task[k]];
+		const struct op *before = q->nops ? &q->ops[q->nops - 1] : NULL;
+		struct op o = operation(x, k);
+		if (before && before->site >= i && op_kind(before) != OP_WAIT)
 			o.kind |= OP_JOINED;
-		add(x, t, k, o);
+		add(x, k, o);
 	}
 	for (uint32_t k = i; k < end; k++)
 		x->end[k] = x->to->tasks[x->task[k]].nops;
+	if (!(v[i].does & PIPE_MESSAGE))
+		x->last = i;
 }
 
 struct program *pipe_program(struct ctx *c, const struct pipe *p, enum pipe_streams streams)
@@ -156,12 +160,8 @@ struct program *pipe_program(struct ctx *c, const struct pipe *p, enum pipe_stre
 		if (!i || p->v[i].rank != p->v[i - 1].rank)
 			x.last = -1;
 		end = pipe_bracket_end(p, i);
-		if (does & (PIPE_MESSAGE | PIPE_WAITS) && streams == STREAMS_NONE)
-			continue;
-		if (does & PIPE_MESSAGE)
-			add_messages(&x, i, end);
-		else
-			add_computations(&x, i, end);
+		if (streams != STREAMS_NONE || !(does & (PIPE_MESSAGE | PIPE_WAITS)))
+			add_bracket(&x, i, end);
 	}
 	for (uint32_t t = 0; t < to->ntasks; t++)
 		for (uint32_t i = 0; i < to->tasks[t].nops; i++) {
@@ -176,8 +176,6 @@ struct program *pipe_program(struct ctx *c, const struct pipe *p, enum pipe_stre
 	match(c, to); /* each message of a sound text has both its ends */
 	return to;
 }
-
-/* ---- swapped messages -------------------------------------------------------------------- */
 
 /* Message k of a FIFO is taken by a receive that names another one. The data is swapped, without a word at run time,
  * as both have one shape. */
