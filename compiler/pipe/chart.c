@@ -47,8 +47,6 @@ static bool has_run(const struct chart *x, uint32_t i)
 	return x->p->v[i].does & PIPE_COMPUTES && x->t->end[i] >= 0;
 }
 
-/* ---- text -------------------------------------------------------------------------------------- */
-
 static void print_grid(const struct chart *x, FILE *out)
 {
 	const struct pipe *p = x->p;
@@ -108,8 +106,6 @@ static void print_text(void *arg, FILE *out)
 	print_grid(x, out);
 	print_stuck(x, out);
 }
-
-/* ---- picture ------------------------------------------------------------------------------------- */
 
 static const struct {
 	const char *text;

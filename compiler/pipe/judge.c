@@ -166,8 +166,6 @@ void pipe_cure(struct ctx *c, const struct pipe *p, enum pipe_streams streams, s
 		diag_cure(c->diags, d, "these %u together cure it: %s", n, text);
 }
 
-/* ---- the verdict ------------------------------------------------------------------------- */
-
 void pipe_judge(struct ctx *c, const struct pipe *p, enum pipe_streams streams,
 		struct pipe_verdict *v)
 {

@@ -78,7 +78,7 @@ struct pipe {
 	struct pipe_action *v; /* rank by rank, in the order of the text */
 	uint32_t n, cap;
 	bool backward, messages, waits; /* it has some: messages as it was read, waits for sends */
-	uint32_t *rank_of;		/* [nstages] */
+	uint32_t *computed, *rank_of;	/* [nstages]: the row of the first computation, its rank */
 	/* By pipe_index(); rows of v, or NONE. */
 	uint32_t *first; /* [nranks + 1] */
 	uint32_t *at;	 /* [PIPE_NAMED][nstages][nmbs]: the first one */

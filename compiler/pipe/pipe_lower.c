@@ -48,8 +48,6 @@ static void add_new(struct ctx *c, struct pipe *to, const struct pipe_action *fo
 	add(c, to, x);
 }
 
-/* ---- 1 and 2: local actions ------------------------------------------------------------ */
-
 /* Behind the bracket of rows i .. end - 1, rows end .. ahead - 1 are a window over the brackets to come of the rank, with
  * the next ACTIVE stages, which have their weights. By stage: `uses` in the window, and backwards that are `left`. */
 static struct pipe *add_local(struct ctx *c, const struct pipe *p)
@@ -95,8 +93,6 @@ static struct pipe *add_local(struct ctx *c, const struct pipe *p)
 	}
 	return to;
 }
-
-/* ---- 3 and 4: messages, and waits for sends ---------------------------------------------- */
 
 /* The bracket of rows i .. end - 1, the waits for sends of the microbatches that come back, and its messages. */
 static void place(struct ctx *c, const struct pipe *p, uint32_t i, uint32_t end, struct pipe *to)
@@ -161,8 +157,6 @@ static bool take_turns(struct ctx *c, const struct pipe *p, struct pipe *to)
 	}
 	return !left;
 }
-
-/* ---- the whole ------------------------------------------------------------------------------ */
 
 /* Puts the actions in the order of ranks, each rank's as they were added. */
 static void sort_by_rank(struct ctx *c, struct pipe *p)

@@ -78,61 +78,48 @@ static uint32_t fifo_of(struct making *x, const struct pipe_action *a, uint32_t 
 	return *f;
 }
 
-/* The row of the action for which that of row k waits, or NONE. */
-static uint32_t awaited(const struct making *x, uint32_t k)
-{
-	const struct task *q = &x->to->tasks[x->task[k]];
-	const struct pipe_takes *t = &x->p->takes[k];
-	unsigned does = x->p->v[k].does;
-
-	if (does & PIPE_MESSAGE) /* for computations, if not the one before it in its queue has */
-		return (q->nops ? q->ops[q->nops - 1].site : -1) < x->last ? (uint32_t)x->last
-									   : NONE;
-	return x->streams != STREAMS_NONE && (t->far != NONE || does & PIPE_WAITS) ? t->input
-										   : t->far;
-}
-
-/* An action that is no wait. The FIFO of a receive is filled in at the end. */
-static struct op operation(struct making *x, uint32_t k)
-{
-	const struct pipe *p = x->p;
-	const struct pipe_action *a = &p->v[k];
-	bool sends = a->does & PIPE_SENDS, back = a->does & PIPE_BACK;
-	struct op o = { .fifo = NONE, .kind = OP_FRESH };
-
-	if (!(a->does & PIPE_MESSAGE))
-		return o;
-	uint32_t peer = pipe_peer_stage(a), from = sends ? a->stage : peer;
-	if (sends)
-		o.fifo = x->on[k] = fifo_of(x, a, p->rank_of[peer]);
-	o.kind = sends ? OP_SEND : OP_RECV;
-	o.cell = ((back ? p->nstages : 0) + from) * p->nmbs + a->mb;
-	o.n = 1;
-	return o;
-}
-
-/* Rows i .. end - 1, of one bracket. What is in one queue starts together, when all its waits are over. */
+/* Rows i .. end - 1, of one bracket. What is in one queue starts together, when all its waits are over. Where the
+ * operations are that are awaited, and the FIFOs of receives, is filled in at the end. */
 static void add_bracket(struct making *x, uint32_t i, uint32_t end)
 {
-	const struct pipe_action *v = x->p->v;
+	const struct pipe *p = x->p;
 
 	for (uint32_t k = i; k < end; k++) {
-		x->task[k] = v[k].does & PIPE_MESSAGE ? queue_of(x, &v[k]) : v[k].rank;
-		uint32_t other = awaited(x, k);
-		if (other != NONE) /* where its operation is, is filled in at the end */
+		const struct pipe_takes *takes = &p->takes[k];
+		unsigned does = p->v[k].does;
+		x->task[k] = does & PIPE_MESSAGE ? queue_of(x, &p->v[k]) : p->v[k].rank;
+		const struct task *q = &x->to->tasks[x->task[k]];
+		uint32_t other = takes->far;
+		if (does & PIPE_MESSAGE) /* one wait for all computations before it */
+			other = (q->nops ? q->ops[q->nops - 1].site : -1) < x->last
+					? (uint32_t)x->last
+					: NONE;
+		else if (x->streams != STREAMS_NONE && (other != NONE || does & PIPE_WAITS))
+			other = takes->input;
+		if (other != NONE)
 			add(x, k, (struct op){ .other = other, .kind = OP_WAIT });
 	}
-	for (uint32_t k = i; k < end && !(v[k].does & PIPE_WAITS); k++) {
+	for (uint32_t k = i; k < end && !(p->v[k].does & PIPE_WAITS); k++) {
+		const struct pipe_action *a = &p->v[k];
 		const struct task *q = &x->to->tasks[x->task[k]];
 		const struct op *before = q->nops ? &q->ops[q->nops - 1] : NULL;
-		struct op o = operation(x, k);
+		bool sends = a->does & PIPE_SENDS, back = a->does & PIPE_BACK;
+		uint32_t peer = pipe_peer_stage(a), from = sends ? a->stage : peer;
+		struct op o = { .fifo = NONE, .kind = OP_FRESH };
+		if (sends)
+			o.fifo = x->on[k] = fifo_of(x, a, p->rank_of[peer]);
+		if (a->does & PIPE_MESSAGE) {
+			o.kind = sends ? OP_SEND : OP_RECV;
+			o.cell = ((back ? p->nstages : 0) + from) * p->nmbs + a->mb;
+			o.n = 1;
+		}
 		if (before && before->site >= i && op_kind(before) != OP_WAIT)
 			o.kind |= OP_JOINED;
 		add(x, k, o);
 	}
 	for (uint32_t k = i; k < end; k++)
 		x->end[k] = x->to->tasks[x->task[k]].nops;
-	if (!(v[i].does & PIPE_MESSAGE))
+	if (!(p->v[i].does & PIPE_MESSAGE))
 		x->last = i;
 }
 
@@ -208,13 +195,13 @@ uint32_t pipe_swapped(struct ctx *c, const struct pipe *p, struct program *prog,
 		uint32_t n = 0, first = 0, send = 0, recv = 0; /* of the first: rows */
 		for (uint32_t k = q->nsends; k-- > 0;) {
 			const struct message *m = &prog->messages[q->first + k];
-			uint32_t s = prog->tasks[q->src_task].ops[m->send].site;
-			uint32_t r = prog->tasks[q->dst_task].ops[m->recv].site;
-			if (p->takes[r].far == s)
+			const struct op *s = &prog->tasks[q->src_task].ops[m->send];
+			const struct op *r = &prog->tasks[q->dst_task].ops[m->recv];
+			if (s->cell == r->cell)
 				continue;
 			first = k;
-			send = s;
-			recv = r;
+			send = s->site;
+			recv = r->site;
 			n++;
 		}
 		if (n && report)

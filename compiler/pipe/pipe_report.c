@@ -22,8 +22,6 @@ static json_t *figure_json(int i, double v)
 	return v < 0 ? json_null() : i == PIPE_IDLE ? json_real(v) : json_integer((json_int_t)v);
 }
 
-/* ---- one ---------------------------------------------------------------------------------- */
-
 const char *pipe_sizes(struct arena *a, const struct pipe *p)
 {
 	return arena_printf(a, "%s, %s, %s", arena_count(a, p->nranks, "rank"),
@@ -107,8 +105,6 @@ bool pipe_report(struct ctx *c, const struct pipe_verdict *v, uint64_t eager, bo
 	print_text(c->scratch, v, eager, out);
 	return true;
 }
-
-/* ---- table ------------------------------------------------------------------------------- */
 
 static void print_rows(const struct sheet *t, FILE *out)
 {
