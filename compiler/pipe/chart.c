@@ -42,11 +42,6 @@ static const char *run_of(const struct chart *x)
 			    how, t->length, 100 * t->idle, arena_count(a, t->held, "activation"));
 }
 
-static bool has_run(const struct chart *x, uint32_t i)
-{
-	return x->p->v[i].does & PIPE_COMPUTES && x->t->end[i] >= 0;
-}
-
 static void print_grid(const struct chart *x, FILE *out)
 {
 	const struct pipe *p = x->p;
@@ -68,7 +63,7 @@ static void print_grid(const struct chart *x, FILE *out)
 			uint32_t *i = &at[r], end = p->first[r + 1];
 			if (!x->at.lanes[r].shown)
 				continue;
-			while (*i < end && (!has_run(x, *i) || x->t->end[*i] <= now))
+			while (*i < end && x->t->end[*i] <= now)
 				++*i;
 			blanks += column;
 			if (*i == end || x->t->start[*i] > now)
@@ -185,11 +180,11 @@ static void print_svg(void *arg, FILE *out)
 	struct chart *x = arg;
 	const struct pipe *p = x->p;
 	bool has[PIPE_KINDS] = { false };
-	double least = x->of ? 0 : 2, most = x->of ? INFINITY : 26;
 
 	x->at.length = x->t->length;
 	x->at.unit = TIME_WIDE / (x->t->length > 0 ? x->t->length : 1);
-	x->at.unit = x->at.unit > most ? most : x->at.unit < least ? least : x->at.unit;
+	if (!x->of)
+		x->at.unit = fmin(fmax(x->at.unit, 2), 26);
 	time_chart_begin(&x->at, x->t->predicted.over ? 24 : 160);
 	for (uint32_t i = 0; i < p->n; i++) {
 		has[p->v[i].kind] = true;
@@ -197,7 +192,7 @@ static void print_svg(void *arg, FILE *out)
 			draw_message(x, i);
 	}
 	for (uint32_t i = 0; i < p->n; i++)
-		if (has_run(x, i) && x->at.lanes[p->v[i].rank].shown)
+		if (x->t->end[i] >= 0 && x->at.lanes[p->v[i].rank].shown)
 			draw_action(x, i);
 	if (!x->t->predicted.over)
 		draw_stuck(x);

@@ -117,10 +117,9 @@ static bool find_edit(struct curing *x, struct edit *best, uint64_t *far)
 	struct graph g;
 	uint64_t before = *far = try_text(x, NULL, &r);
 
-	if (!*far)
-		return false;
-	graph_init(&g, &r);
-	if (!graph_find_cycle(&g))
+	if (*far)
+		graph_init(&g, &r);
+	if (!*far || !graph_find_cycle(&g))
 		return false;
 	uint32_t n = propose(tries, x->p, &g);
 	for (uint32_t k = 0; k < n && *far != UINT64_MAX && x->work < LIMIT_WORK; k++) {

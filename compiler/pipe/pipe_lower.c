@@ -199,17 +199,3 @@ struct pipe *pipe_lower(struct ctx *c, const struct pipe *p)
 	to->messages = to->waits = true;
 	return to;
 }
-
-void pipe_print(const struct pipe *p, FILE *out)
-{
-	for (uint32_t r = 0; r < p->nranks; r++) {
-		for (uint32_t i = p->first[r]; i < p->first[r + 1]; i++) {
-			const struct pipe_action *a = &p->v[i];
-			fputs(a->joined ? ";" : i > p->first[r] ? "," : "", out);
-			fprintf(out, "%s%s", a->group && !a->joined ? "(" : "", a->name);
-			if (a->group && pipe_bracket_end(p, i) == i + 1)
-				fprintf(out, ")%s", pipe_brackets[a->group]);
-		}
-		fputc('\n', out);
-	}
-}

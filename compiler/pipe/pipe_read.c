@@ -1,5 +1,5 @@
 /*
- * Read: the text of a pipeline to actions.
+ * Read: the text of a pipeline to actions, and back.
  *
  * In: a line a rank, with commas between actions: `0F0,0SEND_F0,,(0F1;3B0)OVERLAP_F_B`. Out: struct
  * pipe with an action for each, in the order of the text; E0604 for anything else, with line and
@@ -16,7 +16,7 @@
 #define DOES(name, does) does,
 static const char *const names[PIPE_KINDS] = { PIPE_EACH_KIND(NAME) };
 static const uint8_t does_it[PIPE_KINDS] = { PIPE_EACH_KIND(DOES) };
-const char *const pipe_brackets[] = {
+static const char *const brackets[] = {
 	[PIPE_ALONE] = "", [PIPE_OVERLAP] = "OVERLAP_F_B", [PIPE_BATCH] = "BATCH"
 };
 
@@ -194,7 +194,7 @@ static void read_bracket(struct reader *r, struct piece whole)
 	const char *why = x.hi == whole.hi ? "has no ')'" : NULL;
 
 	if (!why)
-		group = (enum pipe_group)find(trim(rest), pipe_brackets, PIPE_BATCH + 1);
+		group = (enum pipe_group)find(trim(rest), brackets, PIPE_BATCH + 1);
 	if (!why && (!group || group > PIPE_BATCH))
 		why = no_action;
 	for (x.lo++; !why && x.lo <= x.hi && r->c->diags->errors == errors;) {
@@ -256,4 +256,18 @@ struct pipe *pipe_read(struct ctx *c, struct source *source)
 		diag_add(c->diags, SEV_ERROR, 501, p->v[most].span, NO_RANK,
 			 "the file has more than %u actions", most);
 	return c->diags->errors ? NULL : p;
+}
+
+void pipe_print(const struct pipe *p, FILE *out)
+{
+	for (uint32_t r = 0; r < p->nranks; r++) {
+		for (uint32_t i = p->first[r]; i < p->first[r + 1]; i++) {
+			const struct pipe_action *a = &p->v[i];
+			fputs(a->joined ? ";" : i > p->first[r] ? "," : "", out);
+			fprintf(out, "%s%s", a->group && !a->joined ? "(" : "", a->name);
+			if (a->group && pipe_bracket_end(p, i) == i + 1)
+				fprintf(out, ")%s", brackets[a->group]);
+		}
+		fputc('\n', out);
+	}
 }
