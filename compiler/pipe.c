@@ -100,25 +100,6 @@ static void simulate_sizes(struct session *s, struct ctx *c, const struct pipe *
 	} while (sizes_next(&sizes, &r.bytes));
 }
 
-static void act(struct session *s, struct ctx *c, const struct pipe *p, struct pipe_verdict *v)
-{
-	const struct options *o = s->o;
-	bool json = o->style.format != DIAG_TEXT;
-
-	if (o->action == ACTION_COMPILE) {
-		pipe_print(p, s->out.stream);
-		return;
-	}
-	pipe_judge(c, p, o->streams, v);
-	if (o->action == ACTION_EXPLAIN)
-		draw(s, c, p, o->streams, NULL, NULL);
-	else if (o->action == ACTION_SIMULATE && v->right)
-		simulate_sizes(s, c, p);
-	else if (o->action == ACTION_CHECK &&
-		 !pipe_report(c, v, o->eager, json, json ? s->out.report : s->out.stream))
-		arena_fail(&s->arena);
-}
-
 void run_pipe(struct session *s)
 {
 	const struct options *o = s->o;
@@ -126,6 +107,7 @@ void run_pipe(struct session *s)
 	struct source *source = is_action(s) ? session_read(s, o->file) : NULL;
 	struct pipe *p = source && session_can_write(s) ? pipe_read(&c, source) : NULL;
 	const struct pipe *whole = p = p && pipe_sound(&c, p) ? p : NULL;
+	bool json = o->style.format != DIAG_TEXT;
 	struct pipe_verdict v = { .row = { .file = o->file, .wrong = true } };
 
 	for (int i = 0; i < PIPE_FIGURES; i++)
@@ -143,8 +125,17 @@ void run_pipe(struct session *s)
 	}
 	v.lowered = whole != p;
 	s->in_sheet = o->sheet != NULL;
-	if (whole)
-		act(s, &c, whole, &v);
+	if (whole && o->action == ACTION_COMPILE)
+		pipe_print(whole, s->out.stream);
+	else if (whole)
+		pipe_judge(&c, whole, o->streams, &v);
+	if (whole && o->action == ACTION_EXPLAIN)
+		draw(s, &c, whole, o->streams, NULL, NULL);
+	else if (o->action == ACTION_SIMULATE && v.right)
+		simulate_sizes(s, &c, whole);
+	else if (whole && o->action == ACTION_CHECK &&
+		 !pipe_report(&c, &v, o->eager, json, json ? s->out.report : s->out.stream))
+		arena_fail(&s->arena);
 	if (o->sheet)
 		ARENA_PUSH(o->sheet->arena, o->sheet->pipes, o->sheet->npipes, o->sheet->cappipes) =
 			v.row;

@@ -22,16 +22,6 @@
 
 enum { ACTIVE = 3 }; /* stages of a rank that have their weights at once (max_active_stages) */
 
-/* A text without actions, which has the rest of p. */
-static struct pipe *empty_text(struct ctx *c, const struct pipe *p)
-{
-	struct pipe *to = arena_copy(c->arena, p, sizeof(*p));
-
-	to->v = NULL;
-	to->n = to->cap = 0;
-	return to;
-}
-
 static void add(struct ctx *c, struct pipe *to, struct pipe_action x)
 {
 	ARENA_PUSH(c->arena, to->v, to->n, to->cap) = x;
@@ -50,9 +40,8 @@ static void add_new(struct ctx *c, struct pipe *to, const struct pipe_action *fo
 
 /* Behind the bracket of rows i .. end - 1, rows end .. ahead - 1 are a window over the brackets to come of the rank, with
  * the next ACTIVE stages, which have their weights. By stage: `uses` in the window, and backwards that are `left`. */
-static struct pipe *add_local(struct ctx *c, const struct pipe *p)
+static void add_local(struct ctx *c, const struct pipe *p, struct pipe *to)
 {
-	struct pipe *to = empty_text(c, p);
 	uint32_t *uses = ARENA_ARRAY(c->scratch, uint32_t, p->nstages);
 	uint32_t *left = ARENA_ARRAY(c->scratch, uint32_t, p->nstages);
 	bool *active = ARENA_ARRAY(c->scratch, bool, p->nstages);
@@ -91,7 +80,6 @@ static struct pipe *add_local(struct ctx *c, const struct pipe *p)
 			}
 		}
 	}
-	return to;
 }
 
 /* The bracket of rows i .. end - 1, the waits for sends of the microbatches that come back, and its messages. */
@@ -175,8 +163,12 @@ static void sort_by_rank(struct ctx *c, struct pipe *p)
 
 struct pipe *pipe_lower(struct ctx *c, const struct pipe *p)
 {
-	struct pipe *local = add_local(c, p), *to = empty_text(c, p);
+	struct pipe *local = arena_copy(c->arena, p, sizeof(*p));
+	struct pipe *to = arena_copy(c->arena, p, sizeof(*p));
 
+	local->v = to->v = NULL;
+	local->n = local->cap = to->n = to->cap = 0;
+	add_local(c, p, local);
 	pipe_index(c->arena, local);
 	if (!take_turns(c, local, to)) {
 		struct deadlock_report d = deadlock(c, pipe_program(c, local, STREAMS_NONE));

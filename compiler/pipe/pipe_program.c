@@ -19,7 +19,6 @@ const char *const pipe_streams_names[] = { "rank", "pair", "edge", "directed", N
 struct making {
 	const struct pipe *p;
 	struct program *to;
-	struct arena *arena;
 	enum pipe_streams streams;
 	/* [2][nranks] by peer, of the rank that is made, or one before: its queues, and the FIFOs on which it sends */
 	uint32_t *queue, *fifo;
@@ -34,7 +33,7 @@ static void add(struct making *x, uint32_t row, struct op o)
 	struct task *t = &x->to->tasks[x->task[row]];
 
 	o.site = row & 0xffffff;
-	ARENA_PUSH(x->arena, t->ops, t->nops, t->capops) = o;
+	ARENA_PUSH(x->to->arena, t->ops, t->nops, t->capops) = o;
 	x->to->nops += op_kind(&o) != OP_WAIT;
 }
 
@@ -42,7 +41,7 @@ static uint32_t new_task(struct making *x, uint32_t rank)
 {
 	struct program *p = x->to;
 
-	ARENA_PUSH(x->arena, p->tasks, p->ntasks, p->captasks) = (struct task){ .rank = rank };
+	ARENA_PUSH(x->to->arena, p->tasks, p->ntasks, p->captasks) = (struct task){ .rank = rank };
 	return p->ntasks - 1;
 }
 
@@ -72,7 +71,7 @@ static uint32_t fifo_of(struct making *x, const struct pipe_action *a, uint32_t 
 
 	if (*f == NONE || p->fifos[*f].src != a->rank) { /* it is another rank's */
 		*f = p->nfifos;
-		ARENA_PUSH(x->arena, p->fifos, p->nfifos, p->capfifos) =
+		ARENA_PUSH(x->to->arena, p->fifos, p->nfifos, p->capfifos) =
 			(struct fifo){ .src = a->rank, .dst = (uint16_t)peer, .channel = channel };
 	}
 	return *f;
@@ -128,7 +127,7 @@ struct program *pipe_program(struct ctx *c, const struct pipe *p, enum pipe_stre
 	struct program *to =
 		ARENA_MAKE(c->scratch, struct program, .arena = c->scratch, .nranks = p->nranks,
 			   .nsites = p->n, .sites = p->sites, .nregions = 2 * p->nstages);
-	struct making x = { .p = p, .to = to, .arena = c->scratch, .streams = streams };
+	struct making x = { .p = p, .to = to, .streams = streams };
 
 	to->regions = ARENA_ARRAY(c->scratch, struct region, to->nregions);
 	for (uint32_t s = 0; s < to->nregions; s++)
@@ -164,27 +163,8 @@ struct program *pipe_program(struct ctx *c, const struct pipe *p, enum pipe_stre
 	return to;
 }
 
-/* Message k of a FIFO is taken by a receive that names another one. The data is swapped, without a word at run time,
- * as both have one shape. */
-static void report_swapped(struct ctx *c, const struct pipe *p, const struct fifo *q, uint32_t k,
-			   uint32_t send, uint32_t recv, uint32_t n)
-{
-	const struct pipe_action *got = &p->v[send], *taker = &p->v[recv];
-	const struct pipe_action *own = &p->v[p->takes[recv].far];
-	struct diag *d = diag_add(c->diags, SEV_ERROR, 607, taker->span, NO_RANK,
-				  "%s takes the message of %s: message %u from rank %u to rank %u",
-				  taker->name, got->name, k + 1, q->src, q->dst);
-
-	diag_note(c->diags, d, got->span, "%s is message %u", got->name, k + 1);
-	diag_note(c->diags, d, own->span, "%s, which %s names", own->name, taker->name);
-	if (n > 1)
-		diag_note(c->diags, d, NOWHERE, "%u messages from rank %u to rank %u are swapped",
-			  n, q->src, q->dst);
-	diag_note(c->diags, d, NOWHERE,
-		  "messages of two ranks meet in their order; nothing reports this at run time");
-	diag_help(c->diags, d, "put the receives in the order of their sends");
-}
-
+/* A receive takes the message of the send that has its place in the FIFO. If that is not the one that it names, the
+ * data is swapped, without a word at run time, as both have one shape. */
 uint32_t pipe_swapped(struct ctx *c, const struct pipe *p, struct program *prog, bool report)
 {
 	uint32_t all = 0;
@@ -192,21 +172,35 @@ uint32_t pipe_swapped(struct ctx *c, const struct pipe *p, struct program *prog,
 	match_messages(c, prog);
 	for (uint32_t f = 0; f < prog->nfifos; f++) {
 		const struct fifo *q = &prog->fifos[f];
-		uint32_t n = 0, first = 0, send = 0, recv = 0; /* of the first: rows */
-		for (uint32_t k = q->nsends; k-- > 0;) {
-			const struct message *m = &prog->messages[q->first + k];
-			const struct op *s = &prog->tasks[q->src_task].ops[m->send];
-			const struct op *r = &prog->tasks[q->dst_task].ops[m->recv];
-			if (s->cell == r->cell)
-				continue;
-			first = k;
-			send = s->site;
-			recv = r->site;
-			n++;
-		}
-		if (n && report)
-			report_swapped(c, p, q, first, send, recv, n);
+		const struct message *m = &prog->messages[q->first];
+		const struct op *sends = prog->tasks[q->src_task].ops;
+		const struct op *recvs = prog->tasks[q->dst_task].ops;
+		uint32_t n = 0, k = 0; /* swapped ones, the first */
+		for (uint32_t i = q->nsends; i-- > 0;)
+			if (sends[m[i].send].cell != recvs[m[i].recv].cell) {
+				k = i;
+				n++;
+			}
 		all += n;
+		if (!n || !report)
+			continue;
+		uint32_t row = recvs[m[k].recv].site;
+		const struct pipe_action *send = &p->v[sends[m[k].send].site], *recv = &p->v[row];
+		const struct pipe_action *own = &p->v[p->takes[row].far];
+		struct diag *d =
+			diag_add(c->diags, SEV_ERROR, 607, recv->span, NO_RANK,
+				 "%s takes the message of %s: message %u from rank %u to rank %u",
+				 recv->name, send->name, k + 1, q->src, q->dst);
+		diag_note(c->diags, d, send->span, "%s is message %u", send->name, k + 1);
+		diag_note(c->diags, d, own->span, "%s, which %s names", own->name, recv->name);
+		if (n > 1)
+			diag_note(c->diags, d, NOWHERE,
+				  "%u messages from rank %u to rank %u are swapped", n, q->src,
+				  q->dst);
+		diag_note(
+			c->diags, d, NOWHERE,
+			"messages of two ranks meet in their order; nothing reports this at run time");
+		diag_help(c->diags, d, "put the receives in the order of their sends");
 	}
 	return all;
 }

@@ -118,18 +118,15 @@ static uint32_t number(const char **s)
 	return *s == begin ? NONE : n >= NONE ? NONE - 1 : (uint32_t)n;
 }
 
-/* For a word that is no kind: the nearest one. */
-static void suggest(struct reader *r, struct diag *d, struct piece whole, struct piece word)
+/* The kind whose name is the word in capitals, or nearest to it; or NULL. */
+static const char *nearest(struct reader *r, struct piece word)
 {
 	char *capitals = arena_strndup(r->c->scratch, word.lo, (size_t)(word.hi - word.lo));
 
 	for (char *c = capitals; *c; c++)
 		*c = (char)toupper((unsigned char)*c);
 	int k = find((struct piece){ capitals, strchr(capitals, 0) }, names, PIPE_KINDS);
-	const char *near = k < PIPE_KINDS ? names[k] : diag_nearest(capitals, names, PIPE_KINDS);
-	if (near)
-		diag_help(r->c->diags, d, "do you mean %.*s%s%.*s?", (int)(word.lo - whole.lo),
-			  whole.lo, near, (int)(whole.hi - word.hi), word.hi);
+	return k < PIPE_KINDS ? names[k] : diag_nearest(capitals, names, PIPE_KINDS);
 }
 
 /* One action, without a bracket. Its numbers and word end with the piece at the latest. */
@@ -164,8 +161,11 @@ static void read_action(struct reader *r, struct piece whole, enum pipe_group gr
 		why = "is in a BATCH, which takes sends and receives";
 	if (why) {
 		struct diag *d = wrong(r, whole, why);
-		if (k == PIPE_KINDS && stage != NONE)
-			suggest(r, d, whole, word);
+		const char *near = k == PIPE_KINDS && stage != NONE ? nearest(r, word) : NULL;
+		if (near)
+			diag_help(r->c->diags, d, "do you mean %.*s%s%.*s?",
+				  (int)(word.lo - whole.lo), whole.lo, near,
+				  (int)(whole.hi - word.hi), word.hi);
 		return;
 	}
 	p->nstages = stage >= p->nstages ? stage + 1 : p->nstages;
@@ -189,23 +189,22 @@ static void read_action(struct reader *r, struct piece whole, enum pipe_group gr
 static void read_bracket(struct reader *r, struct piece whole)
 {
 	struct piece rest = whole, x = take(&rest, ')');
+	bool closed = x.hi < whole.hi;
+	int group = closed ? find(trim(rest), brackets, PIPE_BATCH + 1) : PIPE_ALONE;
 	uint32_t n = 0, errors = r->c->diags->errors;
-	enum pipe_group group = PIPE_ALONE;
-	const char *why = x.hi == whole.hi ? "has no ')'" : NULL;
 
-	if (!why)
-		group = (enum pipe_group)find(trim(rest), brackets, PIPE_BATCH + 1);
-	if (!why && (!group || group > PIPE_BATCH))
-		why = no_action;
-	for (x.lo++; !why && x.lo <= x.hi && r->c->diags->errors == errors;) {
+	group %= PIPE_BATCH + 1;
+	for (x.lo++; group && x.lo <= x.hi && r->c->diags->errors == errors;) {
 		struct piece part = trim(take(&x, ';'));
 		if (part.lo < part.hi)
-			read_action(r, part, group, n++ > 0);
+			read_action(r, part, (enum pipe_group)group, n++ > 0);
 	}
-	if (!why && n == 0)
-		why = "has nothing in its bracket";
-	else if (!why && group == PIPE_OVERLAP && n != 2)
-		why = "has not two computations, as an OVERLAP_F_B has";
+	const char *why = !closed  ? "has no ')'"
+			  : !group ? no_action
+			  : n == 0 ? "has nothing in its bracket"
+			  : group == PIPE_OVERLAP && n != 2
+				  ? "has not two computations, as an OVERLAP_F_B has"
+				  : NULL;
 	if (why && r->c->diags->errors == errors)
 		wrong(r, whole, why);
 }

@@ -74,20 +74,22 @@ static void print_text(struct arena *a, const struct pipe_verdict *v, uint64_t e
 			100 * f[PIPE_IDLE], f[PIPE_UNITS], f[PIPE_HELD]);
 }
 
-/* False: no memory. */
-static bool print_json(const struct pipe_verdict *v, uint64_t eager, FILE *out)
+bool pipe_report(struct ctx *c, const struct pipe_verdict *v, uint64_t eager, bool json, FILE *out)
 {
+	if (!json) {
+		print_text(c->scratch, v, eager, out);
+		return true;
+	}
 	json_t *least = json_object(), *most = json_object();
 	json_t *all = json_pack("{s:s, s:s, s:i, s:b, s:b, s:b, s:o, s:o}", "severity", "report",
 				"pipeline", v->p->name, "actions", (int)v->p->n, "backward",
 				v->p->backward, "messages_placed", v->lowered, "right", v->right,
 				"min_slots", least, "largest_message", most);
 	int failed = !all;
-
 	for (int i = 0; i < PIPE_FIGURES && !failed; i++) {
 		bool slots = i >= PIPE_LEAST && i < PIPE_IN_FLIGHT;
-		double n = v->row.figures[i],
-		       bytes = slots && n > 0 ? (double)(eager / (uint64_t)n) : -1;
+		double n = v->row.figures[i];
+		double bytes = slots && n > 0 ? (double)(eager / (uint64_t)n) : -1;
 		const char *key = slots ? pipe_streams_names[i - PIPE_LEAST] : figures[i].key;
 		failed |= json_object_set_new(slots ? least : all, key, figure_json(i, n));
 		failed |= slots && json_object_set_new(most, key, figure_json(0, bytes));
@@ -96,14 +98,6 @@ static bool print_json(const struct pipe_verdict *v, uint64_t eager, FILE *out)
 	fputc('\n', out);
 	json_decref(all);
 	return !failed;
-}
-
-bool pipe_report(struct ctx *c, const struct pipe_verdict *v, uint64_t eager, bool json, FILE *out)
-{
-	if (json)
-		return print_json(v, eager, out);
-	print_text(c->scratch, v, eager, out);
-	return true;
 }
 
 static void print_rows(const struct sheet *t, FILE *out)
