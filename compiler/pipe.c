@@ -1,8 +1,6 @@
 /*
  * Checks, draws and compares pipelines (pipe/pipe.h): files named .csv.
- *
- * In: the file, and the options. Out: the result of the action: a verdict, a picture, a row of the
- * table, or with --emit=csv the text with its messages.
+ * The result of the action is a verdict, a picture, a row of the table, or with --emit=csv the text with its messages.
  */
 #include "compiler/pipe/pipe.h"
 #include "compiler/session.h"
@@ -48,7 +46,7 @@ static void draw(struct session *s, struct ctx *c, const struct pipe *p, enum pi
 		 const struct pipe_times *t, const char *of)
 {
 	struct pipe_times units = t ? *t : pipe_times(c, p, streams, &pipe_in_units);
-	const char *why = pipe_draw(c, p, &units, streams, of, &s->o->view, s->out.stream);
+	const char *why = pipe_draw(c, p, &units, of, &s->o->view, s->out.stream);
 
 	if (why)
 		session_refuse(s, "%s", why);

@@ -17,7 +17,6 @@ struct chart {
 	struct ctx *c;
 	const struct pipe *p;
 	const struct pipe_times *t;
-	enum pipe_streams streams;
 	const char *of; /* what it takes, in words; NULL: units */
 	struct time_chart at;
 	/* Of a deadlock: */
@@ -31,8 +30,8 @@ static const char *run_of(const struct chart *x)
 	struct arena *a = x->c->scratch;
 	const char *how = "computations alone";
 
-	if (x->streams != STREAMS_NONE)
-		how = arena_printf(a, "--streams=%s, %s in between", pipe_streams_names[x->streams],
+	if (t->streams != STREAMS_NONE)
+		how = arena_printf(a, "--streams=%s, %s in between", pipe_streams_names[t->streams],
 				   arena_count(a, x->c->slots, "message"));
 	if (!t->predicted.over)
 		return arena_printf(a, "%s: a deadlock", how);
@@ -207,10 +206,9 @@ static void print_svg(void *arg, FILE *out)
 }
 
 const char *pipe_draw(struct ctx *c, const struct pipe *p, const struct pipe_times *t,
-		      enum pipe_streams streams, const char *of, const struct shown *view,
-		      FILE *out)
+		      const char *of, const struct shown *view, FILE *out)
 {
-	struct chart x = { .c = c, .p = p, .t = t, .streams = streams, .of = of };
+	struct chart x = { .c = c, .p = p, .t = t, .of = of };
 	uint64_t drawn = of || view->format == FORMAT_TEXT ? 0 : (uint64_t)t->length;
 	const char *why;
 

@@ -1,9 +1,6 @@
 /*
  * Judge: what a sound pipeline does when it runs, and which edits of its text end a deadlock.
  *
- * In: a text. Out: for each kind of streams the least number of slots (messages in between) with
- * which it finishes; E0304 for the kind that was asked for, with the cycle of waits, and with its cures.
- *
  * A cure is made and run before it is named: a receive or a send that is moved, or two of them in one BATCH;
  * where computations alone are stuck, one of these that is moved. The cycle of waits says where to try: it has
  * the actions of a rank that another rank waits for, and the actions at which that rank stands. One edit often

@@ -200,6 +200,7 @@ struct pipe_times {
 	double idle;	    /* the share of the ranks that compute that is idle */
 	uint32_t held;	    /* the most activations that a rank holds at once */
 	uint32_t in_flight; /* the most messages from a rank to another, sent and not taken */
+	enum pipe_streams streams;
 	struct program *program;
 	struct predicted predicted; /* it is `over` if there is no deadlock */
 };
@@ -213,8 +214,7 @@ struct pipe_times pipe_times(struct ctx *c, const struct pipe *p, enum pipe_stre
 /** Draws it as text, SVG or a page, with the errors of c->diags. `of`: what its times are, in words, if
  *  they are microseconds; NULL: units. Returns why it cannot be drawn, or NULL. O(actions). */
 const char *pipe_draw(struct ctx *c, const struct pipe *p, const struct pipe_times *t,
-		      enum pipe_streams streams, const char *of, const struct shown *view,
-		      FILE *out);
+		      const char *of, const struct shown *view, FILE *out);
 
 /** "4 ranks, 4 stages, 8 microbatches" */
 const char *pipe_sizes(struct arena *a, const struct pipe *p);

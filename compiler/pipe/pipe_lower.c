@@ -85,16 +85,15 @@ static void add_local(struct ctx *c, const struct pipe *p, struct pipe *to)
 /* The bracket of rows i .. end - 1, the waits for sends of the microbatches that come back, and its messages. */
 static void place(struct ctx *c, const struct pipe *p, uint32_t i, uint32_t end, struct pipe *to)
 {
-	for (uint32_t k = i; k < end; k++)
-		add(c, to, p->v[k]);
-	for (uint32_t k = i; k < end; k++) {
-		const struct pipe_action *a = &p->v[k];
+	const struct pipe_action *a;
+
+	for (a = &p->v[i]; a < &p->v[end]; a++)
+		add(c, to, *a);
+	for (a = &p->v[i]; a < &p->v[end]; a++)
 		if ((a->kind == PIPE_B || a->kind == PIPE_I) &&
 		    pipe_taker(p, false, a->stage) != NONE)
 			add_new(c, to, a, PIPE_WAIT_SEND_F, a->stage);
-	}
-	for (uint32_t k = i; k < end; k++) {
-		const struct pipe_action *a = &p->v[k];
+	for (a = &p->v[i]; a < &p->v[end]; a++) {
 		bool back = a->does & PIPE_BACK;
 		uint32_t taker = pipe_taker(p, back, a->stage);
 		if (!(a->does & PIPE_COMPUTES) || a->kind == PIPE_W || taker == NONE)

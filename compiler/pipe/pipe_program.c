@@ -1,9 +1,6 @@
 /*
  * Program: a pipeline's actions as operations that the passes know.
  *
- * In: a sound text, and its kind of streams (docs/pipelines.md has the meaning). Out: a program with a task
- * for each queue: tasks 0 .. nranks - 1 compute, those behind them communicate.
- *
  *     F B I W, UNSHARD ...   FRESH of nothing, behind a WAIT for the receive of its input
  *     SEND, RECV             SEND, RECV, behind a WAIT for the computations before it
  *     WAIT_SEND              WAIT for the send, among the computations

@@ -1,13 +1,11 @@
 /*
  * Sound: is a pipeline's text complete, and in an order that can be meant?
  *
- * In: actions. Out: the rank of each stage, and a table of the actions by kind, stage and
- * microbatch; E0605 for an action in a place where it cannot run, E0606 for one that is missing or
- * twice. What is right here leaves only the order of messages to be judged: each message has one
- * send and one receive, on the two ranks of its stages.
+ * What is right here leaves only the order of messages to be judged: each message has one send and one receive, on
+ * the two ranks of its stages.
  *
- * The table has a row for each stage and microbatch. As many forwards must be there: if there are more rows than
- * actions, one is missing among the first actions / stages + 1 microbatches, and the table has these alone.
+ * The table of actions has a row for each stage and microbatch. As many forwards must be there: if there are more rows
+ * than actions, one is missing among the first actions / stages + 1 microbatches, and the table has these alone.
  */
 #include "compiler/pipe/pipe.h"
 

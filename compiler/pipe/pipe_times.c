@@ -88,7 +88,7 @@ static void count_flights(struct ctx *c, const struct pipe *p, struct pipe_times
 struct pipe_times pipe_times(struct ctx *c, const struct pipe *p, enum pipe_streams streams,
 			     const struct pipe_cost *cost)
 {
-	struct pipe_times t = { .program = pipe_program(c, p, streams) };
+	struct pipe_times t = { .streams = streams, .program = pipe_program(c, p, streams) };
 	struct ctx apart = *c;
 	struct timeline line = { .last = NONE };
 	double *work = ARENA_ARRAY(c->scratch, double, p->n);
