@@ -75,11 +75,14 @@ static void print_grid(const struct chart *x, FILE *out)
 	fputs("\n\n", out);
 }
 
-/* Where ranks stand: at messages, WAIT_SENDs, and computations that wait for one another. */
-static void print_stuck(const struct chart *x, FILE *out)
+static void print_text(void *arg, FILE *out)
 {
+	const struct chart *x = arg;
 	const struct program *p = x->t->program;
 
+	fprintf(out, "%s\n%s\n\n", x->at.title, x->at.about);
+	print_grid(x, out);
+	/* Ranks stand at messages, WAIT_SENDs, and computations that wait for one another. */
 	for (uint32_t w = 0; w < x->stuck.nwaits; w++) {
 		const struct wait *wait = &x->stuck.waits[w];
 		const struct op *o = &p->tasks[wait->task].ops[wait->op];
@@ -90,15 +93,6 @@ static void print_stuck(const struct chart *x, FILE *out)
 			fprintf(out, "rank %u stands at %s (line %u, column %u)\n", a->rank,
 				a->name, at.line, at.column);
 	}
-}
-
-static void print_text(void *arg, FILE *out)
-{
-	const struct chart *x = arg;
-
-	fprintf(out, "%s\n%s\n\n", x->at.title, x->at.about);
-	print_grid(x, out);
-	print_stuck(x, out);
 }
 
 static const struct {

@@ -34,17 +34,10 @@ static void add(struct making *x, uint32_t row, struct op o)
 	x->to->nops += op_kind(&o) != OP_WAIT;
 }
 
-static uint32_t new_task(struct making *x, uint32_t rank)
-{
-	struct program *p = x->to;
-
-	ARENA_PUSH(x->to->arena, p->tasks, p->ntasks, p->captasks) = (struct task){ .rank = rank };
-	return p->ntasks - 1;
-}
-
 /* The queue of a send or receive. */
 static uint32_t queue_of(struct making *x, const struct pipe_action *a)
 {
+	struct program *p = x->to;
 	const uint32_t peer = x->p->rank_of[pipe_peer_stage(a)], other = peer + x->p->nranks;
 	const uint32_t rows[] = {
 		[STREAMS_RANK] = 0,
@@ -54,8 +47,11 @@ static uint32_t queue_of(struct making *x, const struct pipe_action *a)
 	};
 	uint32_t *q = &x->queue[rows[x->streams]];
 
-	if (*q == NONE || x->to->tasks[*q].rank != a->rank) /* it is another rank's */
-		*q = new_task(x, a->rank);
+	if (*q == NONE || p->tasks[*q].rank != a->rank) { /* it is another rank's */
+		*q = p->ntasks;
+		ARENA_PUSH(p->arena, p->tasks, p->ntasks, p->captasks) =
+			(struct task){ .rank = a->rank };
+	}
 	return *q;
 }
 
@@ -68,7 +64,7 @@ static uint32_t fifo_of(struct making *x, const struct pipe_action *a, uint32_t 
 
 	if (*f == NONE || p->fifos[*f].src != a->rank) { /* it is another rank's */
 		*f = p->nfifos;
-		ARENA_PUSH(x->to->arena, p->fifos, p->nfifos, p->capfifos) =
+		ARENA_PUSH(p->arena, p->fifos, p->nfifos, p->capfifos) =
 			(struct fifo){ .src = a->rank, .dst = (uint16_t)peer, .channel = channel };
 	}
 	return *f;
@@ -136,8 +132,10 @@ struct program *pipe_program(struct ctx *c, const struct pipe *p, enum pipe_stre
 	x.task = ARENA_ARRAY(c->scratch, uint32_t, p->n);
 	x.end = ARENA_ARRAY(c->scratch, uint32_t, p->n);
 	x.on = ARENA_ARRAY(c->scratch, uint32_t, p->n);
+	to->ntasks = to->captasks = p->nranks;
+	to->tasks = ARENA_ARRAY(c->scratch, struct task, p->nranks);
 	for (uint32_t r = 0; r < p->nranks; r++)
-		new_task(&x, r);
+		to->tasks[r].rank = r;
 	for (uint32_t i = 0, end; i < p->n; i = end) {
 		unsigned does = p->v[i].does;
 		if (!i || p->v[i].rank != p->v[i - 1].rank)

@@ -209,22 +209,6 @@ static void read_bracket(struct reader *r, struct piece whole)
 		wrong(r, whole, why);
 }
 
-static void read_line(struct reader *r, struct piece line)
-{
-	if (++r->p->nranks > LIMIT_RANKS)
-		diag_add(r->c->diags, SEV_ERROR, 604, span_of(r, line), NO_RANK,
-			 "there are more than %u lines: one is a rank", LIMIT_RANKS);
-	while (line.lo <= line.hi && r->c->diags->errors < r->most) {
-		struct piece x = trim(take(&line, ','));
-		if (x.hi - x.lo >= 2 && *x.lo == '"' && x.hi[-1] == '"')
-			x = trim((struct piece){ x.lo + 1, x.hi - 1 });
-		if (x.lo < x.hi && *x.lo == '(')
-			read_bracket(r, x);
-		else if (x.lo < x.hi)
-			read_action(r, x, PIPE_ALONE, false);
-	}
-}
-
 struct pipe *pipe_read(struct ctx *c, struct source *source)
 {
 	struct pipe *p = ARENA_NEW(c->arena, struct pipe);
@@ -241,8 +225,20 @@ struct pipe *pipe_read(struct ctx *c, struct source *source)
 	while (x.lo < x.hi && c->diags->errors < r.most && p->nranks <= LIMIT_RANKS) {
 		struct piece line = take(&x, '\n');
 		line.hi -= line.hi > line.lo && line.hi[-1] == '\r';
-		if (*line.lo != '#')
-			read_line(&r, line);
+		if (*line.lo == '#')
+			continue;
+		if (++p->nranks > LIMIT_RANKS)
+			diag_add(c->diags, SEV_ERROR, 604, span_of(&r, line), NO_RANK,
+				 "there are more than %u lines: one is a rank", LIMIT_RANKS);
+		while (line.lo <= line.hi && c->diags->errors < r.most) {
+			struct piece field = trim(take(&line, ','));
+			if (field.hi - field.lo >= 2 && *field.lo == '"' && field.hi[-1] == '"')
+				field = trim((struct piece){ field.lo + 1, field.hi - 1 });
+			if (field.lo < field.hi && *field.lo == '(')
+				read_bracket(&r, field);
+			else if (field.lo < field.hi)
+				read_action(&r, field, PIPE_ALONE, false);
+		}
 	}
 	/* op.site has 24 bits; a computation without messages comes to at most 8 actions */
 	const uint32_t most = p->messages ? 0xfffffe : 0xfffffe / 8;
