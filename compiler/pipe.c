@@ -57,7 +57,8 @@ static void simulate_sizes(struct session *s, struct ctx *c, const struct pipe *
 {
 	const struct options *o = s->o;
 	const struct sizes sizes = session_sizes(o);
-	struct pipe_cost cost = { 0 };
+	struct pipe_cost cost = { .machine = o->on ? session_make_machine(s, c, NULL, p->nranks)
+						   : NULL };
 	struct cost_row r = { .file = o->file,
 			      .contract = "pipeline",
 			      .schedule = p->name,
@@ -68,7 +69,6 @@ static void simulate_sizes(struct session *s, struct ctx *c, const struct pipe *
 			      .busbw = -1,
 			      .bytes = o->on ? sizes.least : 0 };
 
-	cost.machine = o->on ? session_make_machine(s, c, NULL, p->nranks) : NULL;
 	if (o->on && !cost.machine)
 		return;
 	memcpy(cost.work, o->work, sizeof(cost.work));

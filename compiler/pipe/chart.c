@@ -45,12 +45,11 @@ static void print_grid(const struct chart *x, FILE *out)
 {
 	const struct pipe *p = x->p;
 	uint32_t *at = arena_copy(x->c->scratch, p->first, p->nranks * sizeof(*at));
-	int column = 10, n;
+	int column = 10;
 
-	for (uint32_t i = 0; i < p->n; i++) {
-		n = p->v[i].does & PIPE_COMPUTES ? (int)strlen(p->v[i].name) + 2 : 0;
-		column = n > column ? n : column;
-	}
+	for (uint32_t i = 0; i < p->n; i++)
+		if (p->v[i].does & PIPE_COMPUTES && (int)strlen(p->v[i].name) + 2 > column)
+			column = (int)strlen(p->v[i].name) + 2;
 	fprintf(out, "%-7s", "time");
 	for (uint32_t r = 0; r < p->nranks; r++)
 		if (x->at.lanes[r].shown)
@@ -144,9 +143,7 @@ static void draw_stuck(struct chart *x)
 	double edge = time_chart_x(&x->at, x->t->length) + 14;
 	struct graph *g = &x->stuck;
 
-	if (!graph_find_cycle(g))
-		return;
-	for (uint32_t k = 0; k < g->ncycle; k++) {
+	for (uint32_t k = 0, n = graph_find_cycle(g) ? g->ncycle : 0; k < n; k++) {
 		const struct pipe_action *a = &x->p->v[graph_op(g, k)->site];
 		uint32_t next = graph_rank(g, (k + 1) % g->ncycle);
 		const struct time_lane *mine = &x->at.lanes[a->rank], *its = &x->at.lanes[next];

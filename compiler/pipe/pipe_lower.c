@@ -18,14 +18,8 @@
  * A bracket is one action for the passes. O(actions + turns * ranks / 64).
  */
 #include "compiler/pipe/pipe.h"
-#include "compiler/witness/witness.h"
 
 enum { ACTIVE = 3 }; /* stages of a rank that have their weights at once (max_active_stages) */
-
-static void add(struct ctx *c, struct pipe *to, struct pipe_action x)
-{
-	ARENA_PUSH(c->arena, to->v, to->n, to->cap) = x;
-}
 
 /* An action that the text does not have: its place, and its microbatch, are those of a computation. */
 static void add_new(struct ctx *c, struct pipe *to, const struct pipe_action *for_it,
@@ -35,7 +29,7 @@ static void add_new(struct ctx *c, struct pipe *to, const struct pipe_action *fo
 
 	x.span = for_it->span;
 	x.rank = (uint16_t)to->rank_of[stage];
-	add(c, to, x);
+	ARENA_PUSH(c->arena, to->v, to->n, to->cap) = x;
 }
 
 /* Behind the bracket of rows i .. end - 1, rows end .. ahead - 1 are a window over the brackets to come of the rank, with
@@ -53,7 +47,7 @@ static void add_local(struct ctx *c, const struct pipe *p, struct pipe *to)
 		const struct pipe_action *a, *next = &p->v[end < p->n ? end : i];
 		for (uint32_t k = i; k < end; k++)
 			if (p->v[k].does & PIPE_COMPUTES) /* others are placed anew */
-				add(c, to, p->v[k]);
+				ARENA_PUSH(c->arena, to->v, to->n, to->cap) = p->v[k];
 		for (a = &p->v[i]; a < &p->v[end] && a->does & PIPE_COMPUTES; a++) {
 			nstages -= !--uses[a->stage];
 			if ((a->kind != PIPE_B && a->kind != PIPE_W) || --left[a->stage])
@@ -88,7 +82,7 @@ static void place(struct ctx *c, const struct pipe *p, uint32_t i, uint32_t end,
 	const struct pipe_action *a;
 
 	for (a = &p->v[i]; a < &p->v[end]; a++)
-		add(c, to, *a);
+		ARENA_PUSH(c->arena, to->v, to->n, to->cap) = *a;
 	for (a = &p->v[i]; a < &p->v[end]; a++)
 		if ((a->kind == PIPE_B || a->kind == PIPE_I) &&
 		    pipe_taker(p, false, a->stage) != NONE)

@@ -45,9 +45,10 @@ static void print_text(struct arena *a, const struct pipe_verdict *v, uint64_t e
 	const struct pipe *p = v->p;
 	const double *f = v->row.figures;
 
-	fprintf(out, "%s: pipeline, %s, %s\n", p->name, pipe_sizes(a, p),
-		arena_count(a, p->n, "action"));
-	fprintf(out, "  complete         yes: each stage computes each microbatch once%s\n",
+	fprintf(out,
+		"%s: pipeline, %s, %s\n"
+		"  complete         yes: each stage computes each microbatch once%s\n",
+		p->name, pipe_sizes(a, p), arena_count(a, p->n, "action"),
 		p->backward ? ", forward and backward" : "; there is no backward");
 	if (f[PIPE_SWAPPED] > 0)
 		fprintf(out, "  messages         %.0f swapped\n", f[PIPE_SWAPPED]);
