@@ -1,8 +1,6 @@
 /*
  * Checks, draws and compares pipelines (pipe/pipe.h): files named .csv.
- *
- * In: the file, and the options. Out: the result of the action: a verdict, a picture, a row of the
- * table, or with --emit=csv the text with its messages.
+ * The result of the action is a verdict, a picture, a row of the table, or with --emit=csv the text with its messages.
  */
 #include "compiler/pipe/pipe.h"
 #include "compiler/session.h"
@@ -48,7 +46,7 @@ static void draw(struct session *s, struct ctx *c, const struct pipe *p, enum pi
 		 const struct pipe_times *t, const char *of)
 {
 	struct pipe_times units = t ? *t : pipe_times(c, p, streams, &pipe_in_units);
-	const char *why = pipe_draw(c, p, &units, streams, of, &s->o->view, s->out.stream);
+	const char *why = pipe_draw(c, p, &units, of, &s->o->view, s->out.stream);
 
 	if (why)
 		session_refuse(s, "%s", why);
@@ -59,7 +57,8 @@ static void simulate_sizes(struct session *s, struct ctx *c, const struct pipe *
 {
 	const struct options *o = s->o;
 	const struct sizes sizes = session_sizes(o);
-	struct pipe_cost cost = { 0 };
+	struct pipe_cost cost = { .machine = o->on ? session_make_machine(s, c, NULL, p->nranks)
+						   : NULL };
 	struct cost_row r = { .file = o->file,
 			      .contract = "pipeline",
 			      .schedule = p->name,
@@ -70,7 +69,6 @@ static void simulate_sizes(struct session *s, struct ctx *c, const struct pipe *
 			      .busbw = -1,
 			      .bytes = o->on ? sizes.least : 0 };
 
-	cost.machine = o->on ? session_make_machine(s, c, NULL, p->nranks) : NULL;
 	if (o->on && !cost.machine)
 		return;
 	memcpy(cost.work, o->work, sizeof(cost.work));
@@ -100,25 +98,6 @@ static void simulate_sizes(struct session *s, struct ctx *c, const struct pipe *
 	} while (sizes_next(&sizes, &r.bytes));
 }
 
-static void act(struct session *s, struct ctx *c, const struct pipe *p, struct pipe_verdict *v)
-{
-	const struct options *o = s->o;
-	bool json = o->style.format != DIAG_TEXT;
-
-	if (o->action == ACTION_COMPILE) {
-		pipe_print(p, s->out.stream);
-		return;
-	}
-	pipe_judge(c, p, o->streams, v);
-	if (o->action == ACTION_EXPLAIN)
-		draw(s, c, p, o->streams, NULL, NULL);
-	else if (o->action == ACTION_SIMULATE && v->right)
-		simulate_sizes(s, c, p);
-	else if (o->action == ACTION_CHECK &&
-		 !pipe_report(c, v, o->eager, json, json ? s->out.report : s->out.stream))
-		arena_fail(&s->arena);
-}
-
 void run_pipe(struct session *s)
 {
 	const struct options *o = s->o;
@@ -126,6 +105,7 @@ void run_pipe(struct session *s)
 	struct source *source = is_action(s) ? session_read(s, o->file) : NULL;
 	struct pipe *p = source && session_can_write(s) ? pipe_read(&c, source) : NULL;
 	const struct pipe *whole = p = p && pipe_sound(&c, p) ? p : NULL;
+	bool json = o->style.format != DIAG_TEXT;
 	struct pipe_verdict v = { .row = { .file = o->file, .wrong = true } };
 
 	for (int i = 0; i < PIPE_FIGURES; i++)
@@ -143,8 +123,17 @@ void run_pipe(struct session *s)
 	}
 	v.lowered = whole != p;
 	s->in_sheet = o->sheet != NULL;
-	if (whole)
-		act(s, &c, whole, &v);
+	if (whole && o->action == ACTION_COMPILE)
+		pipe_print(whole, s->out.stream);
+	else if (whole)
+		pipe_judge(&c, whole, o->streams, &v);
+	if (whole && o->action == ACTION_EXPLAIN)
+		draw(s, &c, whole, o->streams, NULL, NULL);
+	else if (o->action == ACTION_SIMULATE && v.right)
+		simulate_sizes(s, &c, whole);
+	else if (whole && o->action == ACTION_CHECK &&
+		 !pipe_report(&c, &v, o->eager, json, json ? s->out.report : s->out.stream))
+		arena_fail(&s->arena);
 	if (o->sheet)
 		ARENA_PUSH(o->sheet->arena, o->sheet->pipes, o->sheet->npipes, o->sheet->cappipes) =
 			v.row;

@@ -17,7 +17,6 @@ struct chart {
 	struct ctx *c;
 	const struct pipe *p;
 	const struct pipe_times *t;
-	enum pipe_streams streams;
 	const char *of; /* what it takes, in words; NULL: units */
 	struct time_chart at;
 	/* Of a deadlock: */
@@ -31,8 +30,8 @@ static const char *run_of(const struct chart *x)
 	struct arena *a = x->c->scratch;
 	const char *how = "computations alone";
 
-	if (x->streams != STREAMS_NONE)
-		how = arena_printf(a, "--streams=%s, %s in between", pipe_streams_names[x->streams],
+	if (t->streams != STREAMS_NONE)
+		how = arena_printf(a, "--streams=%s, %s in between", pipe_streams_names[t->streams],
 				   arena_count(a, x->c->slots, "message"));
 	if (!t->predicted.over)
 		return arena_printf(a, "%s: a deadlock", how);
@@ -42,23 +41,15 @@ static const char *run_of(const struct chart *x)
 			    how, t->length, 100 * t->idle, arena_count(a, t->held, "activation"));
 }
 
-static bool has_run(const struct chart *x, uint32_t i)
-{
-	return x->p->v[i].does & PIPE_COMPUTES && x->t->end[i] >= 0;
-}
-
-/* ---- text -------------------------------------------------------------------------------------- */
-
 static void print_grid(const struct chart *x, FILE *out)
 {
 	const struct pipe *p = x->p;
 	uint32_t *at = arena_copy(x->c->scratch, p->first, p->nranks * sizeof(*at));
-	int column = 10, n;
+	int column = 10;
 
-	for (uint32_t i = 0; i < p->n; i++) {
-		n = p->v[i].does & PIPE_COMPUTES ? (int)strlen(p->v[i].name) + 2 : 0;
-		column = n > column ? n : column;
-	}
+	for (uint32_t i = 0; i < p->n; i++)
+		if (p->v[i].does & PIPE_COMPUTES && (int)strlen(p->v[i].name) + 2 > column)
+			column = (int)strlen(p->v[i].name) + 2;
 	fprintf(out, "%-7s", "time");
 	for (uint32_t r = 0; r < p->nranks; r++)
 		if (x->at.lanes[r].shown)
@@ -70,7 +61,7 @@ static void print_grid(const struct chart *x, FILE *out)
 			uint32_t *i = &at[r], end = p->first[r + 1];
 			if (!x->at.lanes[r].shown)
 				continue;
-			while (*i < end && (!has_run(x, *i) || x->t->end[*i] <= now))
+			while (*i < end && x->t->end[*i] <= now)
 				++*i;
 			blanks += column;
 			if (*i == end || x->t->start[*i] > now)
@@ -83,11 +74,14 @@ static void print_grid(const struct chart *x, FILE *out)
 	fputs("\n\n", out);
 }
 
-/* Where ranks stand: at messages, WAIT_SENDs, and computations that wait for one another. */
-static void print_stuck(const struct chart *x, FILE *out)
+static void print_text(void *arg, FILE *out)
 {
+	const struct chart *x = arg;
 	const struct program *p = x->t->program;
 
+	fprintf(out, "%s\n%s\n\n", x->at.title, x->at.about);
+	print_grid(x, out);
+	/* Ranks stand at messages, WAIT_SENDs, and computations that wait for one another. */
 	for (uint32_t w = 0; w < x->stuck.nwaits; w++) {
 		const struct wait *wait = &x->stuck.waits[w];
 		const struct op *o = &p->tasks[wait->task].ops[wait->op];
@@ -99,17 +93,6 @@ static void print_stuck(const struct chart *x, FILE *out)
 				a->name, at.line, at.column);
 	}
 }
-
-static void print_text(void *arg, FILE *out)
-{
-	const struct chart *x = arg;
-
-	fprintf(out, "%s\n%s\n\n", x->at.title, x->at.about);
-	print_grid(x, out);
-	print_stuck(x, out);
-}
-
-/* ---- picture ------------------------------------------------------------------------------------- */
 
 static const struct {
 	const char *text;
@@ -160,9 +143,7 @@ static void draw_stuck(struct chart *x)
 	double edge = time_chart_x(&x->at, x->t->length) + 14;
 	struct graph *g = &x->stuck;
 
-	if (!graph_find_cycle(g))
-		return;
-	for (uint32_t k = 0; k < g->ncycle; k++) {
+	for (uint32_t k = 0, n = graph_find_cycle(g) ? g->ncycle : 0; k < n; k++) {
 		const struct pipe_action *a = &x->p->v[graph_op(g, k)->site];
 		uint32_t next = graph_rank(g, (k + 1) % g->ncycle);
 		const struct time_lane *mine = &x->at.lanes[a->rank], *its = &x->at.lanes[next];
@@ -189,11 +170,11 @@ static void print_svg(void *arg, FILE *out)
 	struct chart *x = arg;
 	const struct pipe *p = x->p;
 	bool has[PIPE_KINDS] = { false };
-	double least = x->of ? 0 : 2, most = x->of ? INFINITY : 26;
 
 	x->at.length = x->t->length;
 	x->at.unit = TIME_WIDE / (x->t->length > 0 ? x->t->length : 1);
-	x->at.unit = x->at.unit > most ? most : x->at.unit < least ? least : x->at.unit;
+	if (!x->of)
+		x->at.unit = fmin(fmax(x->at.unit, 2), 26);
 	time_chart_begin(&x->at, x->t->predicted.over ? 24 : 160);
 	for (uint32_t i = 0; i < p->n; i++) {
 		has[p->v[i].kind] = true;
@@ -201,7 +182,7 @@ static void print_svg(void *arg, FILE *out)
 			draw_message(x, i);
 	}
 	for (uint32_t i = 0; i < p->n; i++)
-		if (has_run(x, i) && x->at.lanes[p->v[i].rank].shown)
+		if (x->t->end[i] >= 0 && x->at.lanes[p->v[i].rank].shown)
 			draw_action(x, i);
 	if (!x->t->predicted.over)
 		draw_stuck(x);
@@ -216,10 +197,9 @@ static void print_svg(void *arg, FILE *out)
 }
 
 const char *pipe_draw(struct ctx *c, const struct pipe *p, const struct pipe_times *t,
-		      enum pipe_streams streams, const char *of, const struct shown *view,
-		      FILE *out)
+		      const char *of, const struct shown *view, FILE *out)
 {
-	struct chart x = { .c = c, .p = p, .t = t, .streams = streams, .of = of };
+	struct chart x = { .c = c, .p = p, .t = t, .of = of };
 	uint64_t drawn = of || view->format == FORMAT_TEXT ? 0 : (uint64_t)t->length;
 	const char *why;
 

@@ -1,9 +1,6 @@
 /*
  * Judge: what a sound pipeline does when it runs, and which edits of its text end a deadlock.
  *
- * In: a text. Out: for each kind of streams the least number of slots (messages in between) with
- * which it finishes; E0304 for the kind that was asked for, with the cycle of waits, and with its cures.
- *
  * A cure is made and run before it is named: a receive or a send that is moved, or two of them in one BATCH;
  * where computations alone are stuck, one of these that is moved. The cycle of waits says where to try: it has
  * the actions of a rank that another rank waits for, and the actions at which that rank stands. One edit often
@@ -117,10 +114,9 @@ static bool find_edit(struct curing *x, struct edit *best, uint64_t *far)
 	struct graph g;
 	uint64_t before = *far = try_text(x, NULL, &r);
 
-	if (!*far)
-		return false;
-	graph_init(&g, &r);
-	if (!graph_find_cycle(&g))
+	if (*far)
+		graph_init(&g, &r);
+	if (!*far || !graph_find_cycle(&g))
 		return false;
 	uint32_t n = propose(tries, x->p, &g);
 	for (uint32_t k = 0; k < n && *far != UINT64_MAX && x->work < LIMIT_WORK; k++) {
@@ -165,8 +161,6 @@ void pipe_cure(struct ctx *c, const struct pipe *p, enum pipe_streams streams, s
 	else
 		diag_cure(c->diags, d, "these %u together cure it: %s", n, text);
 }
-
-/* ---- the verdict ------------------------------------------------------------------------- */
 
 void pipe_judge(struct ctx *c, const struct pipe *p, enum pipe_streams streams,
 		struct pipe_verdict *v)

@@ -2,7 +2,7 @@
  * Pipelines: the texts of pipeline-parallel training that PyTorch writes and reads (its
  * `_dump_csv`), a line a rank, as programs.
  *
- *   pipe_read.c     text -> actions, each with its place
+ *   pipe_read.c     text -> actions, each with its place; and back
  *   pipe_sound.c    is the text complete, and in an order that can be meant?
  *   pipe_lower.c    a text of computations alone gets its messages, as PyTorch 2.15 places them
  *   pipe_program.c  actions -> struct program, for one kind of streams; messages that are swapped
@@ -59,7 +59,6 @@ enum pipe_kind { PIPE_EACH_KIND(PIPE_ENUM) PIPE_KINDS, PIPE_NAMED = PIPE_UNSHARD
 #define STREAMS_NONE NSTREAMS
 
 enum pipe_group { PIPE_ALONE, PIPE_OVERLAP, PIPE_BATCH };
-extern const char *const pipe_brackets[]; /* behind their ends: "BATCH" */
 
 struct pipe_action {
 	const char *name; /* "2SEND_F1" */
@@ -78,7 +77,7 @@ struct pipe {
 	struct pipe_action *v; /* rank by rank, in the order of the text */
 	uint32_t n, cap;
 	bool backward, messages, waits; /* it has some: messages as it was read, waits for sends */
-	uint32_t *rank_of;		/* [nstages] */
+	uint32_t *computed, *rank_of;	/* [nstages]: the row of the first computation, its rank */
 	/* By pipe_index(); rows of v, or NONE. */
 	uint32_t *first; /* [nranks + 1] */
 	uint32_t *at;	 /* [PIPE_NAMED][nstages][nmbs]: the first one */
@@ -167,15 +166,8 @@ void pipe_cure(struct ctx *c, const struct pipe *p, enum pipe_streams streams, s
 
 /* Figures in the order of the table's columns; below 0: there is none. Ranks, stages and microbatches are before these;
  * the last four are of a run of the computations alone, in units. */
-enum {
-	PIPE_SWAPPED = 3,
-	PIPE_LEAST,
-	PIPE_IN_FLIGHT = PIPE_LEAST + NSTREAMS,
-	PIPE_HELD,
-	PIPE_UNITS,
-	PIPE_IDLE,
-	PIPE_FIGURES
-};
+enum { PIPE_SWAPPED = 3, PIPE_LEAST, PIPE_IN_FLIGHT = PIPE_LEAST + NSTREAMS };
+enum { PIPE_HELD = PIPE_IN_FLIGHT + 1, PIPE_UNITS, PIPE_IDLE, PIPE_FIGURES };
 
 struct pipe_verdict {
 	const struct pipe *p;
@@ -200,14 +192,15 @@ extern const struct pipe_cost pipe_in_units;
 
 /* In us. */
 struct pipe_times {
-	double *start,
-		*end;  /* [n] by action; below 0: it has not started, not ended; of waits always */
-	double whole;  /* until all is over */
-	double length; /* the last end of a computation */
-	double most;   /* of all computations of a rank, the most */
-	double idle;   /* the share of the ranks that compute that is idle */
-	uint32_t held; /* the most activations that a rank holds at once */
+	double *start;	    /* [n] by action; below 0: it has not started; of waits always */
+	double *end;	    /* ... of computations; below 0: it has not ended */
+	double whole;	    /* until all is over */
+	double length;	    /* the last end of a computation */
+	double most;	    /* of all computations of a rank, the most */
+	double idle;	    /* the share of the ranks that compute that is idle */
+	uint32_t held;	    /* the most activations that a rank holds at once */
 	uint32_t in_flight; /* the most messages from a rank to another, sent and not taken */
+	enum pipe_streams streams;
 	struct program *program;
 	struct predicted predicted; /* it is `over` if there is no deadlock */
 };
@@ -221,8 +214,7 @@ struct pipe_times pipe_times(struct ctx *c, const struct pipe *p, enum pipe_stre
 /** Draws it as text, SVG or a page, with the errors of c->diags. `of`: what its times are, in words, if
  *  they are microseconds; NULL: units. Returns why it cannot be drawn, or NULL. O(actions). */
 const char *pipe_draw(struct ctx *c, const struct pipe *p, const struct pipe_times *t,
-		      enum pipe_streams streams, const char *of, const struct shown *view,
-		      FILE *out);
+		      const char *of, const struct shown *view, FILE *out);
 
 /** "4 ranks, 4 stages, 8 microbatches" */
 const char *pipe_sizes(struct arena *a, const struct pipe *p);

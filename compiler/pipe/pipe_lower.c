@@ -18,24 +18,8 @@
  * A bracket is one action for the passes. O(actions + turns * ranks / 64).
  */
 #include "compiler/pipe/pipe.h"
-#include "compiler/witness/witness.h"
 
 enum { ACTIVE = 3 }; /* stages of a rank that have their weights at once (max_active_stages) */
-
-/* A text without actions, which has the rest of p. */
-static struct pipe *empty_text(struct ctx *c, const struct pipe *p)
-{
-	struct pipe *to = arena_copy(c->arena, p, sizeof(*p));
-
-	to->v = NULL;
-	to->n = to->cap = 0;
-	return to;
-}
-
-static void add(struct ctx *c, struct pipe *to, struct pipe_action x)
-{
-	ARENA_PUSH(c->arena, to->v, to->n, to->cap) = x;
-}
 
 /* An action that the text does not have: its place, and its microbatch, are those of a computation. */
 static void add_new(struct ctx *c, struct pipe *to, const struct pipe_action *for_it,
@@ -45,16 +29,13 @@ static void add_new(struct ctx *c, struct pipe *to, const struct pipe_action *fo
 
 	x.span = for_it->span;
 	x.rank = (uint16_t)to->rank_of[stage];
-	add(c, to, x);
+	ARENA_PUSH(c->arena, to->v, to->n, to->cap) = x;
 }
-
-/* ---- 1 and 2: local actions ------------------------------------------------------------ */
 
 /* Behind the bracket of rows i .. end - 1, rows end .. ahead - 1 are a window over the brackets to come of the rank, with
  * the next ACTIVE stages, which have their weights. By stage: `uses` in the window, and backwards that are `left`. */
-static struct pipe *add_local(struct ctx *c, const struct pipe *p)
+static void add_local(struct ctx *c, const struct pipe *p, struct pipe *to)
 {
-	struct pipe *to = empty_text(c, p);
 	uint32_t *uses = ARENA_ARRAY(c->scratch, uint32_t, p->nstages);
 	uint32_t *left = ARENA_ARRAY(c->scratch, uint32_t, p->nstages);
 	bool *active = ARENA_ARRAY(c->scratch, bool, p->nstages);
@@ -66,7 +47,7 @@ static struct pipe *add_local(struct ctx *c, const struct pipe *p)
 		const struct pipe_action *a, *next = &p->v[end < p->n ? end : i];
 		for (uint32_t k = i; k < end; k++)
 			if (p->v[k].does & PIPE_COMPUTES) /* others are placed anew */
-				add(c, to, p->v[k]);
+				ARENA_PUSH(c->arena, to->v, to->n, to->cap) = p->v[k];
 		for (a = &p->v[i]; a < &p->v[end] && a->does & PIPE_COMPUTES; a++) {
 			nstages -= !--uses[a->stage];
 			if ((a->kind != PIPE_B && a->kind != PIPE_W) || --left[a->stage])
@@ -93,24 +74,20 @@ static struct pipe *add_local(struct ctx *c, const struct pipe *p)
 			}
 		}
 	}
-	return to;
 }
-
-/* ---- 3 and 4: messages, and waits for sends ---------------------------------------------- */
 
 /* The bracket of rows i .. end - 1, the waits for sends of the microbatches that come back, and its messages. */
 static void place(struct ctx *c, const struct pipe *p, uint32_t i, uint32_t end, struct pipe *to)
 {
-	for (uint32_t k = i; k < end; k++)
-		add(c, to, p->v[k]);
-	for (uint32_t k = i; k < end; k++) {
-		const struct pipe_action *a = &p->v[k];
+	const struct pipe_action *a;
+
+	for (a = &p->v[i]; a < &p->v[end]; a++)
+		ARENA_PUSH(c->arena, to->v, to->n, to->cap) = *a;
+	for (a = &p->v[i]; a < &p->v[end]; a++)
 		if ((a->kind == PIPE_B || a->kind == PIPE_I) &&
 		    pipe_taker(p, false, a->stage) != NONE)
 			add_new(c, to, a, PIPE_WAIT_SEND_F, a->stage);
-	}
-	for (uint32_t k = i; k < end; k++) {
-		const struct pipe_action *a = &p->v[k];
+	for (a = &p->v[i]; a < &p->v[end]; a++) {
 		bool back = a->does & PIPE_BACK;
 		uint32_t taker = pipe_taker(p, back, a->stage);
 		if (!(a->does & PIPE_COMPUTES) || a->kind == PIPE_W || taker == NONE)
@@ -162,8 +139,6 @@ static bool take_turns(struct ctx *c, const struct pipe *p, struct pipe *to)
 	return !left;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------ */
-
 /* Puts the actions in the order of ranks, each rank's as they were added. */
 static void sort_by_rank(struct ctx *c, struct pipe *p)
 {
@@ -181,8 +156,12 @@ static void sort_by_rank(struct ctx *c, struct pipe *p)
 
 struct pipe *pipe_lower(struct ctx *c, const struct pipe *p)
 {
-	struct pipe *local = add_local(c, p), *to = empty_text(c, p);
+	struct pipe *local = arena_copy(c->arena, p, sizeof(*p));
+	struct pipe *to = arena_copy(c->arena, p, sizeof(*p));
 
+	local->v = to->v = NULL;
+	local->n = local->cap = to->n = to->cap = 0;
+	add_local(c, p, local);
 	pipe_index(c->arena, local);
 	if (!take_turns(c, local, to)) {
 		struct deadlock_report d = deadlock(c, pipe_program(c, local, STREAMS_NONE));
@@ -204,18 +183,4 @@ struct pipe *pipe_lower(struct ctx *c, const struct pipe *p)
 	pipe_index(c->arena, to);
 	to->messages = to->waits = true;
 	return to;
-}
-
-void pipe_print(const struct pipe *p, FILE *out)
-{
-	for (uint32_t r = 0; r < p->nranks; r++) {
-		for (uint32_t i = p->first[r]; i < p->first[r + 1]; i++) {
-			const struct pipe_action *a = &p->v[i];
-			fputs(a->joined ? ";" : i > p->first[r] ? "," : "", out);
-			fprintf(out, "%s%s", a->group && !a->joined ? "(" : "", a->name);
-			if (a->group && pipe_bracket_end(p, i) == i + 1)
-				fprintf(out, ")%s", pipe_brackets[a->group]);
-		}
-		fputc('\n', out);
-	}
 }

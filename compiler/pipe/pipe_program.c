@@ -1,9 +1,6 @@
 /*
  * Program: a pipeline's actions as operations that the passes know.
  *
- * In: a sound text, and its kind of streams (docs/pipelines.md has the meaning). Out: a program with a task
- * for each queue: tasks 0 .. nranks - 1 compute, those behind them communicate.
- *
  *     F B I W, UNSHARD ...   FRESH of nothing, behind a WAIT for the receive of its input
  *     SEND, RECV             SEND, RECV, behind a WAIT for the computations before it
  *     WAIT_SEND              WAIT for the send, among the computations
@@ -19,43 +16,30 @@ const char *const pipe_streams_names[] = { "rank", "pair", "edge", "directed", N
 struct making {
 	const struct pipe *p;
 	struct program *to;
-	struct arena *arena;
 	enum pipe_streams streams;
 	/* [2][nranks] by peer, of the rank that is made, or one before: its queues, and the FIFOs on which it sends */
 	uint32_t *queue, *fifo;
-	int64_t last; /* row of the last computation or wait of the rank that is made, or -1 */
+	int64_t last; /* row of the last bracket of computations of the rank that is made, or -1 */
 	uint32_t *task, *end; /* by action: where its operation is; rows up to its wave's end */
 	uint32_t *on;	      /* by send: its FIFO */
 };
 
-static void add(struct making *x, uint32_t task, uint32_t row, struct op o)
+/* Adds an operation of the action of that row to its task. */
+static void add(struct making *x, uint32_t row, struct op o)
 {
-	struct task *t = &x->to->tasks[task];
+	struct task *t = &x->to->tasks[x->task[row]];
 
 	o.site = row & 0xffffff;
-	ARENA_PUSH(x->arena, t->ops, t->nops, t->capops) = o;
+	ARENA_PUSH(x->to->arena, t->ops, t->nops, t->capops) = o;
 	x->to->nops += op_kind(&o) != OP_WAIT;
 }
 
-/* Where the operation of row `other` is, is filled in at the end, as are the FIFOs of receives. */
-static void add_wait(struct making *x, uint32_t task, uint32_t row, uint32_t other)
-{
-	if (other != NONE)
-		add(x, task, row, (struct op){ .other = other, .kind = OP_WAIT });
-}
-
-static uint32_t new_task(struct making *x, uint32_t rank)
+/* The queue of a send or receive. */
+static uint32_t queue_of(struct making *x, const struct pipe_action *a)
 {
 	struct program *p = x->to;
-
-	ARENA_PUSH(x->arena, p->tasks, p->ntasks, p->captasks) = (struct task){ .rank = rank };
-	return p->ntasks - 1;
-}
-
-/* The queue of a send or receive. */
-static uint32_t queue_of(struct making *x, const struct pipe_action *a, uint32_t peer)
-{
-	const uint32_t other = peer + x->p->nranks, rows[] = {
+	const uint32_t peer = x->p->rank_of[pipe_peer_stage(a)], other = peer + x->p->nranks;
+	const uint32_t rows[] = {
 		[STREAMS_RANK] = 0,
 		[STREAMS_PAIR] = peer,
 		[STREAMS_EDGE] = a->does & PIPE_BACK ? other : peer,
@@ -63,8 +47,11 @@ static uint32_t queue_of(struct making *x, const struct pipe_action *a, uint32_t
 	};
 	uint32_t *q = &x->queue[rows[x->streams]];
 
-	if (*q == NONE || x->to->tasks[*q].rank != a->rank) /* it is another rank's */
-		*q = new_task(x, a->rank);
+	if (*q == NONE || p->tasks[*q].rank != a->rank) { /* it is another rank's */
+		*q = p->ntasks;
+		ARENA_PUSH(p->arena, p->tasks, p->ntasks, p->captasks) =
+			(struct task){ .rank = a->rank };
+	}
 	return *q;
 }
 
@@ -77,59 +64,55 @@ static uint32_t fifo_of(struct making *x, const struct pipe_action *a, uint32_t 
 
 	if (*f == NONE || p->fifos[*f].src != a->rank) { /* it is another rank's */
 		*f = p->nfifos;
-		ARENA_PUSH(x->arena, p->fifos, p->nfifos, p->capfifos) =
+		ARENA_PUSH(p->arena, p->fifos, p->nfifos, p->capfifos) =
 			(struct fifo){ .src = a->rank, .dst = (uint16_t)peer, .channel = channel };
 	}
 	return *f;
 }
 
-/* Computations of rows i .. end - 1, of one bracket: they start when all have their inputs. */
-static void add_computations(struct making *x, uint32_t i, uint32_t end)
-{
-	const struct pipe_action *v = x->p->v;
-	uint32_t rank = v[i].rank;
-
-	for (uint32_t k = i; k < end; k++) {
-		const struct pipe_takes *t = &x->p->takes[k];
-		bool waits =
-			x->streams != STREAMS_NONE && (t->far != NONE || v[k].does & PIPE_WAITS);
-		add_wait(x, rank, k, waits ? t->input : t->far);
-	}
-	for (uint32_t k = i; k < end && !(v[k].does & PIPE_WAITS); k++)
-		add(x, rank, k,
-		    (struct op){ .fifo = NONE, .kind = k > i ? OP_FRESH | OP_JOINED : OP_FRESH });
-	for (uint32_t k = i; k < end; k++) {
-		x->task[k] = rank;
-		x->end[k] = x->to->tasks[rank].nops;
-	}
-	x->last = i;
-}
-
-/* Sends and receives of rows i .. end - 1, of one bracket: those of one queue start together. */
-static void add_messages(struct making *x, uint32_t i, uint32_t end)
+/* Rows i .. end - 1, of one bracket. What is in one queue starts together, when all its waits are over. Where the
+ * operations are that are awaited, and the FIFOs of receives, is filled in at the end. */
+static void add_bracket(struct making *x, uint32_t i, uint32_t end)
 {
 	const struct pipe *p = x->p;
 
 	for (uint32_t k = i; k < end; k++) {
+		const struct pipe_takes *takes = &p->takes[k];
+		unsigned does = p->v[k].does;
+		x->task[k] = does & PIPE_MESSAGE ? queue_of(x, &p->v[k]) : p->v[k].rank;
+		const struct task *q = &x->to->tasks[x->task[k]];
+		uint32_t other = takes->far;
+		if (does & PIPE_MESSAGE) /* one wait for all computations before it */
+			other = (q->nops ? q->ops[q->nops - 1].site : -1) < x->last
+					? (uint32_t)x->last
+					: NONE;
+		else if (x->streams != STREAMS_NONE && (other != NONE || does & PIPE_WAITS))
+			other = takes->input;
+		if (other != NONE)
+			add(x, k, (struct op){ .other = other, .kind = OP_WAIT });
+	}
+	for (uint32_t k = i; k < end && !(p->v[k].does & PIPE_WAITS); k++) {
 		const struct pipe_action *a = &p->v[k];
+		const struct task *q = &x->to->tasks[x->task[k]];
+		const struct op *before = q->nops ? &q->ops[q->nops - 1] : NULL;
 		bool sends = a->does & PIPE_SENDS, back = a->does & PIPE_BACK;
-		uint32_t stage = pipe_peer_stage(a), peer = p->rank_of[stage];
-		uint32_t t = x->task[k] = queue_of(x, a, peer), from = sends ? a->stage : stage;
-		const struct task *q = &x->to->tasks[t];
-		int64_t before = q->nops ? q->ops[q->nops - 1].site : -1; /* row, in this queue */
-
-		if (before < x->last) /* its wait was for an earlier computation */
-			add_wait(x, t, k, (uint32_t)x->last);
-		struct op o = { .n = 1, .kind = sends ? OP_SEND : OP_RECV };
-		o.cell = ((back ? p->nstages : 0) + from) * p->nmbs + a->mb;
+		uint32_t peer = pipe_peer_stage(a), from = sends ? a->stage : peer;
+		struct op o = { .fifo = NONE, .kind = OP_FRESH };
 		if (sends)
-			o.fifo = x->on[k] = fifo_of(x, a, peer);
-		if (before >= i)
+			o.fifo = x->on[k] = fifo_of(x, a, p->rank_of[peer]);
+		if (a->does & PIPE_MESSAGE) {
+			o.kind = sends ? OP_SEND : OP_RECV;
+			o.cell = ((back ? p->nstages : 0) + from) * p->nmbs + a->mb;
+			o.n = 1;
+		}
+		if (before && before->site >= i && op_kind(before) != OP_WAIT)
 			o.kind |= OP_JOINED;
-		add(x, t, k, o);
+		add(x, k, o);
 	}
 	for (uint32_t k = i; k < end; k++)
 		x->end[k] = x->to->tasks[x->task[k]].nops;
+	if (!(p->v[i].does & PIPE_MESSAGE))
+		x->last = i;
 }
 
 struct program *pipe_program(struct ctx *c, const struct pipe *p, enum pipe_streams streams)
@@ -137,7 +120,7 @@ struct program *pipe_program(struct ctx *c, const struct pipe *p, enum pipe_stre
 	struct program *to =
 		ARENA_MAKE(c->scratch, struct program, .arena = c->scratch, .nranks = p->nranks,
 			   .nsites = p->n, .sites = p->sites, .nregions = 2 * p->nstages);
-	struct making x = { .p = p, .to = to, .arena = c->scratch, .streams = streams };
+	struct making x = { .p = p, .to = to, .streams = streams };
 
 	to->regions = ARENA_ARRAY(c->scratch, struct region, to->nregions);
 	for (uint32_t s = 0; s < to->nregions; s++)
@@ -149,19 +132,17 @@ struct program *pipe_program(struct ctx *c, const struct pipe *p, enum pipe_stre
 	x.task = ARENA_ARRAY(c->scratch, uint32_t, p->n);
 	x.end = ARENA_ARRAY(c->scratch, uint32_t, p->n);
 	x.on = ARENA_ARRAY(c->scratch, uint32_t, p->n);
+	to->ntasks = to->captasks = p->nranks;
+	to->tasks = ARENA_ARRAY(c->scratch, struct task, p->nranks);
 	for (uint32_t r = 0; r < p->nranks; r++)
-		new_task(&x, r);
+		to->tasks[r].rank = r;
 	for (uint32_t i = 0, end; i < p->n; i = end) {
 		unsigned does = p->v[i].does;
 		if (!i || p->v[i].rank != p->v[i - 1].rank)
 			x.last = -1;
 		end = pipe_bracket_end(p, i);
-		if (does & (PIPE_MESSAGE | PIPE_WAITS) && streams == STREAMS_NONE)
-			continue;
-		if (does & PIPE_MESSAGE)
-			add_messages(&x, i, end);
-		else
-			add_computations(&x, i, end);
+		if (streams != STREAMS_NONE || !(does & (PIPE_MESSAGE | PIPE_WAITS)))
+			add_bracket(&x, i, end);
 	}
 	for (uint32_t t = 0; t < to->ntasks; t++)
 		for (uint32_t i = 0; i < to->tasks[t].nops; i++) {
@@ -177,29 +158,8 @@ struct program *pipe_program(struct ctx *c, const struct pipe *p, enum pipe_stre
 	return to;
 }
 
-/* ---- swapped messages -------------------------------------------------------------------- */
-
-/* Message k of a FIFO is taken by a receive that names another one. The data is swapped, without a word at run time,
- * as both have one shape. */
-static void report_swapped(struct ctx *c, const struct pipe *p, const struct fifo *q, uint32_t k,
-			   uint32_t send, uint32_t recv, uint32_t n)
-{
-	const struct pipe_action *got = &p->v[send], *taker = &p->v[recv];
-	const struct pipe_action *own = &p->v[p->takes[recv].far];
-	struct diag *d = diag_add(c->diags, SEV_ERROR, 607, taker->span, NO_RANK,
-				  "%s takes the message of %s: message %u from rank %u to rank %u",
-				  taker->name, got->name, k + 1, q->src, q->dst);
-
-	diag_note(c->diags, d, got->span, "%s is message %u", got->name, k + 1);
-	diag_note(c->diags, d, own->span, "%s, which %s names", own->name, taker->name);
-	if (n > 1)
-		diag_note(c->diags, d, NOWHERE, "%u messages from rank %u to rank %u are swapped",
-			  n, q->src, q->dst);
-	diag_note(c->diags, d, NOWHERE,
-		  "messages of two ranks meet in their order; nothing reports this at run time");
-	diag_help(c->diags, d, "put the receives in the order of their sends");
-}
-
+/* A receive takes the message of the send that has its place in the FIFO. If that is not the one that it names, the
+ * data is swapped, without a word at run time, as both have one shape. */
 uint32_t pipe_swapped(struct ctx *c, const struct pipe *p, struct program *prog, bool report)
 {
 	uint32_t all = 0;
@@ -207,21 +167,35 @@ uint32_t pipe_swapped(struct ctx *c, const struct pipe *p, struct program *prog,
 	match_messages(c, prog);
 	for (uint32_t f = 0; f < prog->nfifos; f++) {
 		const struct fifo *q = &prog->fifos[f];
-		uint32_t n = 0, first = 0, send = 0, recv = 0; /* of the first: rows */
-		for (uint32_t k = q->nsends; k-- > 0;) {
-			const struct message *m = &prog->messages[q->first + k];
-			uint32_t s = prog->tasks[q->src_task].ops[m->send].site;
-			uint32_t r = prog->tasks[q->dst_task].ops[m->recv].site;
-			if (p->takes[r].far == s)
-				continue;
-			first = k;
-			send = s;
-			recv = r;
-			n++;
-		}
-		if (n && report)
-			report_swapped(c, p, q, first, send, recv, n);
+		const struct message *m = &prog->messages[q->first];
+		const struct op *sends = prog->tasks[q->src_task].ops;
+		const struct op *recvs = prog->tasks[q->dst_task].ops;
+		uint32_t n = 0, k = 0; /* swapped ones, the first */
+		for (uint32_t i = q->nsends; i-- > 0;)
+			if (sends[m[i].send].cell != recvs[m[i].recv].cell) {
+				k = i;
+				n++;
+			}
 		all += n;
+		if (!n || !report)
+			continue;
+		uint32_t row = recvs[m[k].recv].site;
+		const struct pipe_action *send = &p->v[sends[m[k].send].site], *recv = &p->v[row];
+		const struct pipe_action *own = &p->v[p->takes[row].far];
+		struct diag *d =
+			diag_add(c->diags, SEV_ERROR, 607, recv->span, NO_RANK,
+				 "%s takes the message of %s: message %u from rank %u to rank %u",
+				 recv->name, send->name, k + 1, q->src, q->dst);
+		diag_note(c->diags, d, send->span, "%s is message %u", send->name, k + 1);
+		diag_note(c->diags, d, own->span, "%s, which %s names", own->name, recv->name);
+		if (n > 1)
+			diag_note(c->diags, d, NOWHERE,
+				  "%u messages from rank %u to rank %u are swapped", n, q->src,
+				  q->dst);
+		diag_note(
+			c->diags, d, NOWHERE,
+			"messages of two ranks meet in their order; nothing reports this at run time");
+		diag_help(c->diags, d, "put the receives in the order of their sends");
 	}
 	return all;
 }

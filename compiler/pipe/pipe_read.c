@@ -1,5 +1,5 @@
 /*
- * Read: the text of a pipeline to actions.
+ * Read: the text of a pipeline to actions, and back.
  *
  * In: a line a rank, with commas between actions: `0F0,0SEND_F0,,(0F1;3B0)OVERLAP_F_B`. Out: struct
  * pipe with an action for each, in the order of the text; E0604 for anything else, with line and
@@ -16,7 +16,7 @@
 #define DOES(name, does) does,
 static const char *const names[PIPE_KINDS] = { PIPE_EACH_KIND(NAME) };
 static const uint8_t does_it[PIPE_KINDS] = { PIPE_EACH_KIND(DOES) };
-const char *const pipe_brackets[] = {
+static const char *const brackets[] = {
 	[PIPE_ALONE] = "", [PIPE_OVERLAP] = "OVERLAP_F_B", [PIPE_BATCH] = "BATCH"
 };
 
@@ -118,18 +118,15 @@ static uint32_t number(const char **s)
 	return *s == begin ? NONE : n >= NONE ? NONE - 1 : (uint32_t)n;
 }
 
-/* For a word that is no kind: the nearest one. */
-static void suggest(struct reader *r, struct diag *d, struct piece whole, struct piece word)
+/* The kind whose name is the word in capitals, or nearest to it; or NULL. */
+static const char *nearest(struct reader *r, struct piece word)
 {
 	char *capitals = arena_strndup(r->c->scratch, word.lo, (size_t)(word.hi - word.lo));
 
 	for (char *c = capitals; *c; c++)
 		*c = (char)toupper((unsigned char)*c);
 	int k = find((struct piece){ capitals, strchr(capitals, 0) }, names, PIPE_KINDS);
-	const char *near = k < PIPE_KINDS ? names[k] : diag_nearest(capitals, names, PIPE_KINDS);
-	if (near)
-		diag_help(r->c->diags, d, "do you mean %.*s%s%.*s?", (int)(word.lo - whole.lo),
-			  whole.lo, near, (int)(whole.hi - word.hi), word.hi);
+	return k < PIPE_KINDS ? names[k] : diag_nearest(capitals, names, PIPE_KINDS);
 }
 
 /* One action, without a bracket. Its numbers and word end with the piece at the latest. */
@@ -164,8 +161,11 @@ static void read_action(struct reader *r, struct piece whole, enum pipe_group gr
 		why = "is in a BATCH, which takes sends and receives";
 	if (why) {
 		struct diag *d = wrong(r, whole, why);
-		if (k == PIPE_KINDS && stage != NONE)
-			suggest(r, d, whole, word);
+		const char *near = k == PIPE_KINDS && stage != NONE ? nearest(r, word) : NULL;
+		if (near)
+			diag_help(r->c->diags, d, "do you mean %.*s%s%.*s?",
+				  (int)(word.lo - whole.lo), whole.lo, near,
+				  (int)(whole.hi - word.hi), word.hi);
 		return;
 	}
 	p->nstages = stage >= p->nstages ? stage + 1 : p->nstages;
@@ -189,41 +189,24 @@ static void read_action(struct reader *r, struct piece whole, enum pipe_group gr
 static void read_bracket(struct reader *r, struct piece whole)
 {
 	struct piece rest = whole, x = take(&rest, ')');
+	bool closed = x.hi < whole.hi;
+	int group = closed ? find(trim(rest), brackets, PIPE_BATCH + 1) : PIPE_ALONE;
 	uint32_t n = 0, errors = r->c->diags->errors;
-	enum pipe_group group = PIPE_ALONE;
-	const char *why = x.hi == whole.hi ? "has no ')'" : NULL;
 
-	if (!why)
-		group = (enum pipe_group)find(trim(rest), pipe_brackets, PIPE_BATCH + 1);
-	if (!why && (!group || group > PIPE_BATCH))
-		why = no_action;
-	for (x.lo++; !why && x.lo <= x.hi && r->c->diags->errors == errors;) {
+	group %= PIPE_BATCH + 1;
+	for (x.lo++; group && x.lo <= x.hi && r->c->diags->errors == errors;) {
 		struct piece part = trim(take(&x, ';'));
 		if (part.lo < part.hi)
-			read_action(r, part, group, n++ > 0);
+			read_action(r, part, (enum pipe_group)group, n++ > 0);
 	}
-	if (!why && n == 0)
-		why = "has nothing in its bracket";
-	else if (!why && group == PIPE_OVERLAP && n != 2)
-		why = "has not two computations, as an OVERLAP_F_B has";
+	const char *why = !closed  ? "has no ')'"
+			  : !group ? no_action
+			  : n == 0 ? "has nothing in its bracket"
+			  : group == PIPE_OVERLAP && n != 2
+				  ? "has not two computations, as an OVERLAP_F_B has"
+				  : NULL;
 	if (why && r->c->diags->errors == errors)
 		wrong(r, whole, why);
-}
-
-static void read_line(struct reader *r, struct piece line)
-{
-	if (++r->p->nranks > LIMIT_RANKS)
-		diag_add(r->c->diags, SEV_ERROR, 604, span_of(r, line), NO_RANK,
-			 "there are more than %u lines: one is a rank", LIMIT_RANKS);
-	while (line.lo <= line.hi && r->c->diags->errors < r->most) {
-		struct piece x = trim(take(&line, ','));
-		if (x.hi - x.lo >= 2 && *x.lo == '"' && x.hi[-1] == '"')
-			x = trim((struct piece){ x.lo + 1, x.hi - 1 });
-		if (x.lo < x.hi && *x.lo == '(')
-			read_bracket(r, x);
-		else if (x.lo < x.hi)
-			read_action(r, x, PIPE_ALONE, false);
-	}
 }
 
 struct pipe *pipe_read(struct ctx *c, struct source *source)
@@ -242,8 +225,20 @@ struct pipe *pipe_read(struct ctx *c, struct source *source)
 	while (x.lo < x.hi && c->diags->errors < r.most && p->nranks <= LIMIT_RANKS) {
 		struct piece line = take(&x, '\n');
 		line.hi -= line.hi > line.lo && line.hi[-1] == '\r';
-		if (*line.lo != '#')
-			read_line(&r, line);
+		if (*line.lo == '#')
+			continue;
+		if (++p->nranks > LIMIT_RANKS)
+			diag_add(c->diags, SEV_ERROR, 604, span_of(&r, line), NO_RANK,
+				 "there are more than %u lines: one is a rank", LIMIT_RANKS);
+		while (line.lo <= line.hi && c->diags->errors < r.most) {
+			struct piece field = trim(take(&line, ','));
+			if (field.hi - field.lo >= 2 && *field.lo == '"' && field.hi[-1] == '"')
+				field = trim((struct piece){ field.lo + 1, field.hi - 1 });
+			if (field.lo < field.hi && *field.lo == '(')
+				read_bracket(&r, field);
+			else if (field.lo < field.hi)
+				read_action(&r, field, PIPE_ALONE, false);
+		}
 	}
 	/* op.site has 24 bits; a computation without messages comes to at most 8 actions */
 	const uint32_t most = p->messages ? 0xfffffe : 0xfffffe / 8;
@@ -256,4 +251,18 @@ struct pipe *pipe_read(struct ctx *c, struct source *source)
 		diag_add(c->diags, SEV_ERROR, 501, p->v[most].span, NO_RANK,
 			 "the file has more than %u actions", most);
 	return c->diags->errors ? NULL : p;
+}
+
+void pipe_print(const struct pipe *p, FILE *out)
+{
+	for (uint32_t r = 0; r < p->nranks; r++) {
+		for (uint32_t i = p->first[r]; i < p->first[r + 1]; i++) {
+			const struct pipe_action *a = &p->v[i];
+			fputs(a->joined ? ";" : i > p->first[r] ? "," : "", out);
+			fprintf(out, "%s%s", a->group && !a->joined ? "(" : "", a->name);
+			if (a->group && pipe_bracket_end(p, i) == i + 1)
+				fprintf(out, ")%s", brackets[a->group]);
+		}
+		fputc('\n', out);
+	}
 }

@@ -22,8 +22,6 @@ static json_t *figure_json(int i, double v)
 	return v < 0 ? json_null() : i == PIPE_IDLE ? json_real(v) : json_integer((json_int_t)v);
 }
 
-/* ---- one ---------------------------------------------------------------------------------- */
-
 const char *pipe_sizes(struct arena *a, const struct pipe *p)
 {
 	return arena_printf(a, "%s, %s, %s", arena_count(a, p->nranks, "rank"),
@@ -47,9 +45,10 @@ static void print_text(struct arena *a, const struct pipe_verdict *v, uint64_t e
 	const struct pipe *p = v->p;
 	const double *f = v->row.figures;
 
-	fprintf(out, "%s: pipeline, %s, %s\n", p->name, pipe_sizes(a, p),
-		arena_count(a, p->n, "action"));
-	fprintf(out, "  complete         yes: each stage computes each microbatch once%s\n",
+	fprintf(out,
+		"%s: pipeline, %s, %s\n"
+		"  complete         yes: each stage computes each microbatch once%s\n",
+		p->name, pipe_sizes(a, p), arena_count(a, p->n, "action"),
 		p->backward ? ", forward and backward" : "; there is no backward");
 	if (f[PIPE_SWAPPED] > 0)
 		fprintf(out, "  messages         %.0f swapped\n", f[PIPE_SWAPPED]);
@@ -76,20 +75,22 @@ static void print_text(struct arena *a, const struct pipe_verdict *v, uint64_t e
 			100 * f[PIPE_IDLE], f[PIPE_UNITS], f[PIPE_HELD]);
 }
 
-/* False: no memory. */
-static bool print_json(const struct pipe_verdict *v, uint64_t eager, FILE *out)
+bool pipe_report(struct ctx *c, const struct pipe_verdict *v, uint64_t eager, bool json, FILE *out)
 {
+	if (!json) {
+		print_text(c->scratch, v, eager, out);
+		return true;
+	}
 	json_t *least = json_object(), *most = json_object();
 	json_t *all = json_pack("{s:s, s:s, s:i, s:b, s:b, s:b, s:o, s:o}", "severity", "report",
 				"pipeline", v->p->name, "actions", (int)v->p->n, "backward",
 				v->p->backward, "messages_placed", v->lowered, "right", v->right,
 				"min_slots", least, "largest_message", most);
 	int failed = !all;
-
 	for (int i = 0; i < PIPE_FIGURES && !failed; i++) {
 		bool slots = i >= PIPE_LEAST && i < PIPE_IN_FLIGHT;
-		double n = v->row.figures[i],
-		       bytes = slots && n > 0 ? (double)(eager / (uint64_t)n) : -1;
+		double n = v->row.figures[i];
+		double bytes = slots && n > 0 ? (double)(eager / (uint64_t)n) : -1;
 		const char *key = slots ? pipe_streams_names[i - PIPE_LEAST] : figures[i].key;
 		failed |= json_object_set_new(slots ? least : all, key, figure_json(i, n));
 		failed |= slots && json_object_set_new(most, key, figure_json(0, bytes));
@@ -99,16 +100,6 @@ static bool print_json(const struct pipe_verdict *v, uint64_t eager, FILE *out)
 	json_decref(all);
 	return !failed;
 }
-
-bool pipe_report(struct ctx *c, const struct pipe_verdict *v, uint64_t eager, bool json, FILE *out)
-{
-	if (json)
-		return print_json(v, eager, out);
-	print_text(c->scratch, v, eager, out);
-	return true;
-}
-
-/* ---- table ------------------------------------------------------------------------------- */
 
 static void print_rows(const struct sheet *t, FILE *out)
 {

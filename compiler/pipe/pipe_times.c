@@ -88,7 +88,7 @@ static void count_flights(struct ctx *c, const struct pipe *p, struct pipe_times
 struct pipe_times pipe_times(struct ctx *c, const struct pipe *p, enum pipe_streams streams,
 			     const struct pipe_cost *cost)
 {
-	struct pipe_times t = { .program = pipe_program(c, p, streams) };
+	struct pipe_times t = { .streams = streams, .program = pipe_program(c, p, streams) };
 	struct ctx apart = *c;
 	struct timeline line = { .last = NONE };
 	double *work = ARENA_ARRAY(c->scratch, double, p->n);
@@ -109,7 +109,8 @@ struct pipe_times pipe_times(struct ctx *c, const struct pipe *p, enum pipe_stre
 	for (uint32_t i = 0; i < line.nops; i++) {
 		uint32_t at = timeline_op(t.program, &line.ops[i])->site;
 		t.start[at] = in_us(line.ops[i].start);
-		t.end[at] = in_us(line.ops[i].end);
+		if (p->v[at].does & PIPE_COMPUTES)
+			t.end[at] = in_us(line.ops[i].end);
 	}
 	add_up(&t, p, cost);
 	if (t.predicted.over)
