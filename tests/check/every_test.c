@@ -69,6 +69,7 @@ static const char *const proved[] = {
 	"torus3_allreduce",
 	/* as users write them, in which ranks do different things */
 	"../tests/check/good/hand_central_barrier",
+	"../tests/check/good/hand_fold",
 	"../tests/check/good/hand_grid_chains",
 	"../tests/check/good/hand_grid_rings",
 	"../tests/check/good/hand_halves",

@@ -371,6 +371,7 @@ struct guessing {
 	uint32_t length; /* of words: N below 2^length, and up to 64, or 128 if `live` */
 	bool turned;	 /* only for root 0, assuming that ranks only count from the root */
 	bool live;	 /* only chunks that are read again before they are written */
+	const struct dfa *number; /* N, root, rank -> value: in place of the rank; or NULL */
 };
 /** Runs every such N, and learns the contents at loops' heads. False: no automaton was found. */
 bool power_guess(struct power_forms *f, const struct moves *m, struct guessing how,

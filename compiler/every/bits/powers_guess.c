@@ -7,12 +7,13 @@
  * powers_proof.c proves or rejects the guess. O(chunks moved and contributions at heads, for all
  * small N and roots).
  *
- * Three ways to get a good guess from few words:
+ * Ways to get a good guess from few words:
  *
  *   turned  the root adds a number to each word. If ranks only count from the root, rank q with
  *           root R holds what rank q - R holds with root 0, with contributions turned alike. So
  *           only root 0 is run, and the automaton is turned to all roots (powers_turn.c).
- *   trees   ranks of a tree are replaced by their numbers in the tree, where the root is 0. The
+ *   trees   ranks of a tree are replaced by their numbers in the tree, where the root is 0; ranks of a
+ *           text that numbers them by a `let`, as after folding N to a power of two, by that. The
  *           contents then follow simpler patterns.
  *   live    a chunk that will be written before it is read is dead, and its contents (a sum that
  *           was passed on) may have any pattern. So dead chunks can be left out: each run is made
@@ -381,11 +382,19 @@ static void take_number(const uint64_t number[TRACKS], void *arg)
 		t->numbered[number[TRACK_RANK]] = (uint8_t)number[TRACK_VALUE];
 }
 
-/* Computes the numbers of ranks in trees, for the N and root of t->number. */
+/* The numbers of ranks at loop k: in its tree, or those to be tried; NULL: the ranks. */
+static const struct dfa *numbers(const struct trial *t, uint32_t k)
+{
+	const struct dfa *in_tree = t->heads->v[k].loop->item->number;
+
+	return in_tree ? in_tree : t->how.number;
+}
+
+/* Computes the numbers of ranks, for the N and root of t->number. */
 static void number_ranks(struct trial *t)
 {
 	for (uint32_t k = 0; k < t->heads->n; k++) {
-		const struct dfa *of = t->heads->v[k].loop->item->number;
+		const struct dfa *of = numbers(t, k);
 		t->numbered = t->number_of[k];
 		for (uint32_t r = 0; r < t->width; r++)
 			t->numbered[r] = (uint8_t)r;
@@ -551,8 +560,10 @@ bool power_guess(struct power_forms *f, const struct moves *m, struct guessing h
 			const struct dfa *a = learned_both(&t, k, b);
 			if (!a)
 				return power_fail(f, to->v[k].loop->item->stmt->span, why);
-			const struct dfa *number = to->v[k].loop->item->number;
-			to->v[k].holds[b] = number	 ? power_numbered(f, a, number)
+			const struct dfa *number = numbers(&t, k);
+			/* ranks that do not run the loop may have such numbers, too */
+			to->v[k].holds[b] = number ? power_and(f, power_numbered(f, a, number),
+							       t.written_in[k][b])
 					    : how.turned ? power_turned(f, a, b)
 							 : a;
 		}

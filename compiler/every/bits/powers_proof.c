@@ -187,24 +187,46 @@ static bool guessed_so(struct power_forms *f, const struct moves *m, struct gues
 	return power_guess(f, m, how, heads) && values_hold(f, m, heads);
 }
 
+/* The same with ranks replaced by one of the text's numbers of them. */
+static bool guessed_by_numbers(struct power_forms *f, const struct moves *m,
+			       struct all_heads *heads)
+{
+	const char *why = f->why;
+	const uint32_t line = f->line;
+
+	for (uint32_t k = 0; k < f->nlevels && !f->d.spent; k++) {
+		const struct dfa *of = value_is_track(f, &f->levels[k], TRACK_VALUE);
+		struct guessing how = { .length = POWER_LENGTH_MOST,
+					.number = power_and(f, f->context, of) };
+		if (of->mask & BIT(TRACK_RANK) && guessed_so(f, m, how, heads))
+			return true;
+	}
+	f->why = why;
+	f->line = line;
+	return false;
+}
+
 /* Tries several ways of guessing: longer words carry more information, and cost more. In a tree,
  * dead values are left out, as they have no simple pattern. */
 static bool guessed(struct power_forms *f, const struct moves *m, struct all_heads *heads)
 {
+	struct guessing how = { .turned = f->root, .live = true };
 	bool ok = false;
 
-	for (uint32_t length = POWER_LENGTH_LIVE - 1; f->trees && length <= POWER_LENGTH_LIVE;
-	     length++)
-		if (guessed_so(f, m, (struct guessing){ length, f->root, true }, heads))
+	for (how.length = POWER_LENGTH_LIVE - 1; f->trees && how.length <= POWER_LENGTH_LIVE;
+	     how.length++)
+		if (guessed_so(f, m, how, heads))
 			return !f->d.spent;
-	if (f->reversed)
-		return guessed_so(f, m, (struct guessing){ POWER_LENGTH_LIVE, false, true },
-				  heads) &&
-		       !f->d.spent;
-	for (int turned = f->root; turned >= 0; turned--)
-		for (uint32_t length = POWER_LENGTH; length <= POWER_LENGTH_MOST && !ok; length++)
-			ok = guessed_so(f, m, (struct guessing){ length, turned, false }, heads);
-	return ok && !f->d.spent;
+	if (f->reversed) {
+		how = (struct guessing){ .length = POWER_LENGTH_LIVE, .live = true };
+		return guessed_so(f, m, how, heads) && !f->d.spent;
+	}
+	for (int turned = f->root; turned >= 0; turned--) {
+		how = (struct guessing){ .length = POWER_LENGTH, .turned = turned };
+		for (; how.length <= POWER_LENGTH_MOST && !ok; how.length++)
+			ok = guessed_so(f, m, how, heads);
+	}
+	return (ok || (!f->trees && guessed_by_numbers(f, m, heads))) && !f->d.spent;
 }
 
 /* Describes the guess of each loop in words. */

@@ -154,11 +154,11 @@ struct grid_cells {
 };
 /** The factor of the k-th digit, from the one with the least weight on. */
 uint32_t grid_factor_of(const struct grid *g, uint32_t k, bool reversed);
+/** Makes a new atom, below a factor. False: there are too many. */
+bool grid_new_atom(struct grid *g, uint32_t factor);
 /** Whether a number is composed of digits of the factors `used`; *digit: the digits. */
 bool grid_digits(const struct grid *g, const struct polynomial *p, uint32_t used, bool reversed,
 		 struct polynomial digit[GRID_FACTORS]);
-/** Makes a new atom, below a factor. False: there are too many. */
-bool grid_new_atom(struct grid *g, uint32_t factor);
 /** Makes m new atoms, as digits. False: there are too many. */
 bool grid_fresh(struct grid *g, struct span at, uint32_t *first);
 /** The number with the digits first .. first + m - 1. */

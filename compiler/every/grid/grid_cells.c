@@ -8,15 +8,6 @@
 
 /* ---- digits ---------------------------------------------------------------------------------- */
 
-bool grid_new_atom(struct grid *g, uint32_t factor)
-{
-	if (g->natoms == GRID_ATOMS)
-		return false;
-	g->context = grid_below(g->context, g->natoms - g->ranks, factor);
-	g->below[g->natoms++] = factor;
-	return true;
-}
-
 bool grid_fresh(struct grid *g, struct span at, uint32_t *first)
 {
 	*first = g->natoms;

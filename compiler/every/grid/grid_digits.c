@@ -12,6 +12,15 @@ uint32_t grid_factor_of(const struct grid *g, uint32_t k, bool reversed)
 	return reversed ? g->m - 1 - k : k;
 }
 
+bool grid_new_atom(struct grid *g, uint32_t factor)
+{
+	if (g->natoms == GRID_ATOMS)
+		return false;
+	g->context = grid_below(g->context, g->natoms - g->ranks, factor);
+	g->below[g->natoms++] = factor;
+	return true;
+}
+
 bool grid_digits(const struct grid *g, const struct polynomial *p, uint32_t used, bool reversed,
 		 struct polynomial digit[GRID_FACTORS])
 {
