@@ -47,9 +47,8 @@ static ccs_status gather_names(const struct call *c)
 		return error_set(CCS_ENOMEM, "out of memory for the calls of %d ranks", n);
 	run_name(c, c->comm->rank, &own);
 	s = gather_for(c, &own, all, sizeof(own));
-	for (int r = 1; r < n && !s; r++)
-		if (!run_same(all, all + r))
-			s = run_differ(all, all + r);
+	if (!s)
+		s = run_same_all(all, n);
 	free(all);
 	return s;
 }
@@ -218,18 +217,31 @@ ccs_status ccs_run(const struct ccs_module *m, const void *sendbuff, void *recvb
 	return ccs_run_with(m, NULL, sendbuff, recvbuff, count, type, op, root, comm, stream);
 }
 
+/* A call that fails before it is submitted: in a group its failure is the group's. */
+static ccs_status fails(ccs_status s)
+{
+	struct thread_state *t = error_thread();
+
+	t->failed = t->depth ? s : CCS_OK;
+	return s;
+}
+
+static ccs_status is_null(const char *call, const char *what)
+{
+	ccs_status first = error_thread()->failed;
+
+	return first ? first : fails(error_set(CCS_EINVAL, "%s: the %s NULL", call, what));
+}
+
 ccs_status ccs_run_premul(const struct ccs_module *m, const void *sendbuff, void *recvbuff,
 			  size_t count, ccs_dtype type, const void *scalar, int root,
 			  struct ccs_comm *comm, void *stream)
 {
 	struct ccs_run_options how = { .scalar = scalar };
-	struct thread_state *t = error_thread();
 
-	if (scalar || t->failed)
-		return ccs_run_with(m, &how, sendbuff, recvbuff, count, type, CCS_SUM, root, comm,
-				    stream);
-	t->failed = t->depth ? CCS_EINVAL : CCS_OK;
-	return error_set(CCS_EINVAL, "ccs_run_premul: the scalar is NULL");
+	return scalar ? ccs_run_with(m, &how, sendbuff, recvbuff, count, type, CCS_SUM, root, comm,
+				     stream)
+		      : is_null("ccs_run_premul", "scalar is");
 }
 
 ccs_status ccs_run_premul_vector(const struct ccs_module *m, const void *sendbuff, void *recvbuff,
@@ -237,13 +249,10 @@ ccs_status ccs_run_premul_vector(const struct ccs_module *m, const void *sendbuf
 				 struct ccs_comm *comm, void *stream)
 {
 	struct ccs_run_options how = { .factors = factors };
-	struct thread_state *t = error_thread();
 
-	if (factors || t->failed)
-		return ccs_run_with(m, &how, sendbuff, recvbuff, count, type, CCS_SUM, root, comm,
-				    stream);
-	t->failed = t->depth ? CCS_EINVAL : CCS_OK;
-	return error_set(CCS_EINVAL, "ccs_run_premul_vector: the factors are NULL");
+	return factors ? ccs_run_with(m, &how, sendbuff, recvbuff, count, type, CCS_SUM, root, comm,
+				      stream)
+		       : is_null("ccs_run_premul_vector", "factors are");
 }
 
 ccs_status ccs_run_user_op(const struct ccs_module *m, const void *sendbuff, void *recvbuff,
@@ -251,13 +260,10 @@ ccs_status ccs_run_user_op(const struct ccs_module *m, const void *sendbuff, voi
 			   struct ccs_comm *comm, void *stream)
 {
 	struct ccs_run_options how = { .user_op = op };
-	struct thread_state *t = error_thread();
 
-	if (op || t->failed)
-		return ccs_run_with(m, &how, sendbuff, recvbuff, count, type, CCS_SUM, root, comm,
-				    stream);
-	t->failed = t->depth ? CCS_EINVAL : CCS_OK;
-	return error_set(CCS_EINVAL, "ccs_run_user_op: the operator is NULL");
+	return op ? ccs_run_with(m, &how, sendbuff, recvbuff, count, type, CCS_SUM, root, comm,
+				 stream)
+		  : is_null("ccs_run_user_op", "operator is");
 }
 
 /* ---- prepared calls ------------------------------------------------------------------------- */
@@ -352,32 +358,20 @@ static ccs_status start(struct ccs_call *p, const void *send, void *recv)
 			c->recv = p->recv;
 		}
 	}
-	if (s) {
-		t->failed = t->depth ? s : CCS_OK;
-		return s;
-	}
+	if (s)
+		return fails(s);
 	call_renew(c);
 	return t->depth ? group_record(t, c) : run_now(c);
 }
 
-static ccs_status no_call(const char *name)
-{
-	struct thread_state *t = error_thread();
-
-	if (t->failed)
-		return t->failed;
-	t->failed = t->depth ? CCS_EINVAL : CCS_OK;
-	return error_set(CCS_EINVAL, "%s: the call is NULL", name);
-}
-
 ccs_status ccs_start(struct ccs_call *call)
 {
-	return call ? start(call, call->send, call->recv) : no_call("ccs_start");
+	return call ? start(call, call->send, call->recv) : is_null("ccs_start", "call is");
 }
 
 ccs_status ccs_start_at(struct ccs_call *call, const void *sendbuff, void *recvbuff)
 {
-	return call ? start(call, sendbuff, recvbuff) : no_call("ccs_start_at");
+	return call ? start(call, sendbuff, recvbuff) : is_null("ccs_start_at", "call is");
 }
 
 /* The communicator's module for those bytes, opened at first use. */
@@ -409,9 +403,8 @@ static ccs_status open_once(struct world *w, const void *bytes, struct ccs_modul
 ccs_status ccs_call(const void *module, const void *sendbuff, void *recvbuff, size_t count,
 		    ccs_dtype type, ccs_redop op, int root, struct ccs_comm *comm, void *stream)
 {
-	struct thread_state *t = error_thread();
 	struct ccs_module *m = NULL;
-	ccs_status s = t->failed;
+	ccs_status s = error_thread()->failed;
 
 	if (s)
 		return s;
@@ -426,9 +419,7 @@ ccs_status ccs_call(const void *module, const void *sendbuff, void *recvbuff, si
 		s = open_once(comm->world, module, &m);
 		pthread_mutex_unlock(&comm->world->lock);
 	}
-	if (s) {
-		t->failed = t->depth ? s : CCS_OK;
-		return s;
-	}
+	if (s)
+		return fails(s);
 	return ccs_run(m, sendbuff, recvbuff, count, type, op, root, comm, stream);
 }

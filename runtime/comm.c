@@ -66,7 +66,7 @@ ccs_status world_alive(const struct world *w)
 {
 	return !w->dead ? CCS_OK
 			: error_set(CCS_EABORTED, "the communicator failed before: %s",
-				    w->dead_text ? w->dead_text : "no memory for the text");
+				    world_why(w));
 }
 
 void world_die(struct world *w, const char *text)

@@ -210,6 +210,11 @@ void comm_drop(struct ccs_comm **comm, int nranks);
 /** CCS_EABORTED in a forked process, which lacks the threads, and in which locks may stay
  *  locked. O(1), without a system call. */
 ccs_status world_here(const struct world *w);
+/** Why the world is dead. */
+static inline const char *world_why(const struct world *w)
+{
+	return w->dead_text ? w->dead_text : "no memory for the text";
+}
 /** CCS_EABORTED with the reason, if the world is dead. Under world.lock. */
 ccs_status world_alive(const struct world *w);
 /** The communicator dies for that reason. Under world.lock. */
@@ -312,6 +317,8 @@ void run_name(const struct call *c, int rank, struct call_name *name);
 bool run_same(const struct call_name *x, const struct call_name *y);
 /** CCS_EINVAL with a text on both calls: "rank 1 calls ring_allreduce with count 3 of ...". */
 ccs_status run_differ(const struct call_name *x, const struct call_name *y);
+/** CCS_OK if all `n` calls agree; else as run_differ, of the first two that differ. */
+ccs_status run_same_all(const struct call_name *all, int n);
 
 /* ---- post.c: without the lock, unless stated otherwise -------------------------------------- */
 

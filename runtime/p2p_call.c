@@ -113,12 +113,12 @@ ccs_status ccs_send_tagged(const void *sendbuff, size_t count, ccs_dtype type, i
 	return submit(&m, "ccs_send");
 }
 
-ccs_status ccs_recv_tagged(void *recvbuff, size_t count, ccs_dtype type, int peer, int tag,
-			   int *source, struct ccs_comm *comm, void *stream)
+static ccs_status receive(void *recvbuff, size_t count, ccs_dtype type, int peer, bool any, int tag,
+			  int *source, struct ccs_comm *comm, void *stream)
 {
 	struct transfer m = { .comm = comm,
 			      .peer = peer,
-			      .any = peer == CCS_ANY_SOURCE,
+			      .any = any,
 			      .tag = tag,
 			      .source = source,
 			      .at = recvbuff,
@@ -127,6 +127,13 @@ ccs_status ccs_recv_tagged(void *recvbuff, size_t count, ccs_dtype type, int pee
 			      .stream = stream };
 
 	return submit(&m, "ccs_recv");
+}
+
+ccs_status ccs_recv_tagged(void *recvbuff, size_t count, ccs_dtype type, int peer, int tag,
+			   int *source, struct ccs_comm *comm, void *stream)
+{
+	return receive(recvbuff, count, type, peer, peer == CCS_ANY_SOURCE, tag, source, comm,
+		       stream);
 }
 
 ccs_status ccs_send(const void *sendbuff, size_t count, ccs_dtype type, int peer,
@@ -138,12 +145,5 @@ ccs_status ccs_send(const void *sendbuff, size_t count, ccs_dtype type, int peer
 ccs_status ccs_recv(void *recvbuff, size_t count, ccs_dtype type, int peer, struct ccs_comm *comm,
 		    void *stream)
 {
-	struct transfer m = { .comm = comm,
-			      .peer = peer,
-			      .at = recvbuff,
-			      .count = count,
-			      .type = type,
-			      .stream = stream };
-
-	return submit(&m, "ccs_recv");
+	return receive(recvbuff, count, type, peer, false, 0, NULL, comm, stream);
 }

@@ -62,7 +62,7 @@ static bool has_died(struct world *w, ccs_status *s, struct text *why)
 	dead = w->dead;
 	*s = w->died ? w->died : CCS_EABORTED;
 	if (dead)
-		text_add(why, "%s", w->dead_text ? w->dead_text : "no memory for the text");
+		text_add(why, "%s", world_why(w));
 	pthread_mutex_unlock(&w->lock);
 	return dead;
 }
@@ -76,7 +76,7 @@ static bool is_given_back(struct world *w, struct text *why)
 	pthread_mutex_lock(&w->lock);
 	all = run_halt(w);
 	why->len = 0;
-	text_add(why, "%s", w->dead_text ? w->dead_text : "no memory for the text");
+	text_add(why, "%s", world_why(w));
 	pthread_mutex_unlock(&w->lock);
 	return all;
 }

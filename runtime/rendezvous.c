@@ -215,7 +215,7 @@ static ccs_status await(struct world *w, struct attendee *a)
 	while (!a->at->over && !w->dead)
 		run_nap(w, &v);
 	if (!a->at->over)
-		rendezvous_fail(w, CCS_EABORTED, w->dead_text ? w->dead_text : "no memory");
+		rendezvous_fail(w, CCS_EABORTED, world_why(w));
 	s = a->at->status;
 	if (s && a->own.status)
 		s = error_set((ccs_status)a->own.status, "%s", a->why);

@@ -219,6 +219,14 @@ ccs_status run_differ(const struct call_name *x, const struct call_name *y)
 	return error_set(CCS_EINVAL, "%s", t.buf);
 }
 
+ccs_status run_same_all(const struct call_name *all, int n)
+{
+	for (int i = 1; i < n; i++)
+		if (!run_same(all, all + i))
+			return run_differ(all, all + i);
+	return CCS_OK;
+}
+
 /* Compares without making a text, as most calls agree. */
 static bool agree(const struct call *x, const struct call *y)
 {
@@ -348,8 +356,7 @@ static void set_reason(struct world *w, const struct call *c)
 	const struct run *r = c->run;
 
 	if (c->status == CCS_EABORTED)
-		error_set(CCS_EABORTED, "the communicator failed before: %s",
-			  w->dead_text ? w->dead_text : "no memory for the text");
+		error_set(CCS_EABORTED, "the communicator failed before: %s", world_why(w));
 	else
 		error_set(c->status, "%s", r && r->text ? r->text : "out of memory for a call");
 }

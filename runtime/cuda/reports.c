@@ -201,7 +201,7 @@ static struct gpu_control *control(const struct gpu *g)
 ccs_status gpu_die(struct world *w, ccs_status s, const char *text)
 {
 	world_die(w, text); /* text may be this thread's */
-	return error_set(s, "%s", w->dead_text ? w->dead_text : "no memory for the text");
+	return error_set(s, "%s", world_why(w));
 }
 
 /* The first process to give up publishes its reason. */

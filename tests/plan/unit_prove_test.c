@@ -32,6 +32,7 @@ struct hand {
 	struct ccs_fifo fifos[FIFOS];
 	uint32_t expect[64];
 	struct ccs_sum sums[16];
+	uint32_t worker[OPS];
 	uint32_t order[OPS];
 	uint32_t sender[OPS];
 };
@@ -388,7 +389,8 @@ static void make_rows(struct graph *g)
 		struct made_op *o = &g->v[i];
 
 		row = h->workers[o->worker].op + o->index;
-		h->order[i] = o->worker;
+		h->worker[row] = o->worker;
+		h->order[i] = row;
 		h->ops[row] = (struct ccs_op){
 			.in = o->in, .out = o->out, .nwaits = o->nwaits, .wait = nwaits
 		};
@@ -438,8 +440,7 @@ static void ask(struct graph *g, struct prove *p, bool messages)
 		struct prove_question x = { .x = below(g, g->made), .y = below(g, g->made) };
 
 		if (g->before[messages][x.y][x.x / 64] >> x.x % 64 & 1 ||
-		    (!messages && g->h->workers[prove_worker(p, x.x)].rank !=
-					  g->h->workers[prove_worker(p, x.y)].rank))
+		    (!messages && prove_rank(p, x.x) != prove_rank(p, x.y)))
 			continue;
 		q[held] = x;
 		open = NULL;
@@ -468,6 +469,7 @@ static void orders_among_many_workers(void **state)
 		make_rows(&g);
 		p.m = &g.h->m;
 		p.v = &g.h->v;
+		p.worker = g.h->worker;
 		p.order = g.h->order;
 		p.sender = g.h->sender;
 		ask(&g, &p, false);

@@ -2,7 +2,7 @@
  * ccrun on GPUs: buffers that mirror the host's, and streams. See device.h.
  *
  * In: communicators, which know the ranks' GPUs. All calls go to the driver's functions
- * (driver.h), so ccrun does not link CUDA either. O(bytes) to copy.
+ * (cuda_calls.h), so ccrun does not link CUDA either. O(bytes) to copy.
  */
 #include "runtime/ccrun/bench.h"
 #include "runtime/ccrun/gpu/device.h"

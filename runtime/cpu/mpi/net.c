@@ -182,7 +182,7 @@ static void watch(struct world *w, struct vigil *v)
 		return;
 	run_watch(w, v);
 	if (w->dead)
-		net_tell(w, CCS_ETIMEOUT, w->dead_text ? w->dead_text : "no progress");
+		net_tell(w, CCS_ETIMEOUT, world_why(w));
 }
 
 /* After `idle` polls without progress: checks timeouts and other ranks, and rests. */

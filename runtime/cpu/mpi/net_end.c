@@ -33,7 +33,7 @@ static void begin(struct world *w)
 	n->end.memory = now + HOLD_MS;
 	if (!n->died)
 		n->died = w->died ? w->died : CCS_EABORTED;
-	net_tell(w, n->died, w->dead_text ? w->dead_text : "no progress");
+	net_tell(w, n->died, world_why(w));
 	if (n->messages)
 		n->calls->cancel(n->messages);
 	net_cancel_p2p(n);

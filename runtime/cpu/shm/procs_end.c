@@ -155,8 +155,7 @@ void procs_fail(struct world *w, ccs_status s, const char *text)
 void procs_tell_death(struct world *w)
 {
 	if (w->dead)
-		procs_fail(w, w->died ? w->died : CCS_ETIMEOUT,
-			   w->dead_text ? w->dead_text : "no progress");
+		procs_fail(w, w->died ? w->died : CCS_ETIMEOUT, world_why(w));
 }
 
 /* ---- ends ------------------------------------------------------------------------------- */

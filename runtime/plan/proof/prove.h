@@ -24,7 +24,7 @@
  *
  * Not proved: `steps`, `choices` and source lines, on which no result depends.
  *
- * The idea: one run with symbolic values decides for all runs, because every order that a result
+ * The idea: one run with symbolic values (prove_value.c) decides for all runs, because every order that a result
  * depends on is proved to be the same in all of them.
  */
 #ifndef CCS_RUNTIME_PLAN_PROOF_PROVE_H

@@ -16,7 +16,6 @@ struct begun {
 	struct prove *p;
 	const struct plan_view *v;
 	uint32_t base;	  /* this pass: bit i is rank base + i */
-	uint32_t *done;	  /* [workers]: operations done */
 	uint64_t *known;  /* [workers] */
 	uint64_t *behind; /* [ops]: known when it is over and sent with its message */
 	uint64_t *end;	  /* [ranks] */
@@ -31,18 +30,16 @@ static void set_out(struct begun *b)
 {
 	const struct ccs_plan *plan = b->v->plan;
 
-	for (uint64_t w = 0; w < plan->workers.n; w++) {
-		b->done[w] = 0;
+	for (uint64_t w = 0; w < plan->workers.n; w++)
 		b->known[w] = bit_of(b, b->v->workers[w].rank);
-	}
 	for (uint32_t r = 0; r < plan->nranks; r++)
 		b->end[r] = bit_of(b, r);
 }
 
-static void run_op(struct begun *b, uint32_t w)
+static void run_op(struct begun *b, uint32_t row)
 {
-	uint32_t row = b->v->workers[w].op + b->done[w]++;
 	const struct ccs_op *o = b->v->ops + row;
+	uint32_t w = b->p->worker[row];
 	uint64_t known = b->known[w];
 
 	for (uint32_t i = o->wait; i - o->wait < o->nwaits; i++) {
@@ -80,7 +77,6 @@ bool prove_after(struct prove *p)
 
 	if (!plan->after.n)
 		return true;
-	b.done = prove_rows(p, plan->workers.n, sizeof(*b.done));
 	b.known = prove_rows(p, plan->workers.n, sizeof(*b.known));
 	b.behind = prove_rows(p, plan->ops.n, sizeof(*b.behind));
 	b.end = prove_rows(p, plan->nranks, sizeof(*b.end));

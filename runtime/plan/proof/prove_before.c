@@ -38,7 +38,6 @@ struct sweeps {
 	uint64_t n, from, end; /* all questions; those of this sweep */
 	uint32_t *column;      /* [workers], or CCS_NONE: no question is about it */
 	uint32_t base;	       /* this sweep has columns base .. base + COLUMNS - 1 */
-	uint32_t *done;	       /* [workers]: operations done */
 	uint32_t *row;	       /* [workers] */
 	uint64_t *asked;       /* [workers]: its next question */
 	uint32_t *known;       /* [ops]: the row that an operation left, until ... */
@@ -69,7 +68,7 @@ static void number_columns(struct sweeps *s)
 
 	memset(s->column, 0xff, workers * sizeof(*s->column));
 	for (uint64_t i = 0; i < s->n; i++) {
-		s->q[i].column = prove_worker(s->p, s->q[i].x);
+		s->q[i].column = s->p->worker[s->q[i].x];
 		s->q[i].done = s->q[i].x - s->v->workers[s->q[i].column].op + 1;
 		s->column[s->q[i].column] = 0;
 	}
@@ -201,7 +200,7 @@ static void end_op(struct sweeps *s, uint32_t w, uint32_t row)
 {
 	if (s->hearers[row])
 		s->known[row] = own_row(s, s->row[w]);
-	if (++s->done[w] == s->v->workers[w].nops) {
+	if (row + 1 - s->v->workers[w].op == s->v->workers[w].nops) {
 		let_row(s, s->row[w]);
 		s->row[w] = 0;
 	}
@@ -233,13 +232,13 @@ static bool sweep(struct sweeps *s)
 
 	count_hearers(s);
 	for (uint32_t w = 0; w < v->plan->workers.n; w++) {
-		s->done[w] = s->row[w] = 0;
+		s->row[w] = 0;
 		while (asked < s->end && s->q[asked].y < v->workers[w].op)
 			asked++;
 		s->asked[w] = asked;
 	}
 	for (uint64_t i = 0; i < v->plan->ops.n; i++) {
-		uint32_t w = s->p->order[i], row = v->workers[w].op + s->done[w];
+		uint32_t row = s->p->order[i], w = s->p->worker[row];
 
 		if (!begin_op(s, w, row, v->ops + row) || !answer(s, w, row))
 			return false;
@@ -254,7 +253,6 @@ static bool allocate(struct sweeps *s)
 	struct prove *p = s->p;
 
 	s->column = prove_rows(p, plan->workers.n, sizeof(*s->column));
-	s->done = prove_rows(p, plan->workers.n, sizeof(*s->done));
 	s->row = prove_rows(p, plan->workers.n, sizeof(*s->row));
 	s->asked = prove_rows(p, plan->workers.n, sizeof(*s->asked));
 	s->known = prove_rows(p, plan->ops.n, sizeof(*s->known));

@@ -72,7 +72,6 @@ static bool begin(struct prove_sweep *s)
 	s->lengths = prove_rows(s->p, (uint64_t)plan->cells + 1, sizeof(*s->lengths));
 	s->length = prove_rows(s->p, plan->cells, sizeof(*s->length));
 	s->input = prove_rows(s->p, plan->cells, sizeof(*s->input));
-	s->done = prove_rows(s->p, plan->workers.n, sizeof(*s->done));
 	s->waited = prove_rows(s->p, plan->workers.n, PROVE_WAITED * sizeof(*s->waited));
 	s->sent = prove_rows(s->p, plan->ops.n, sizeof(*s->sent));
 	s->value = prove_rows(s->p, prove_most_cells(s->v), sizeof(*s->value));

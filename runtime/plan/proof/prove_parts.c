@@ -1,6 +1,6 @@
 /*
  * Functions that all parts of a proof share: memory within its limit, names of rows and cells in
- * texts, and reports of mistakes. O(1); prove_worker O(log workers).
+ * texts, and reports of mistakes. O(1).
  */
 #include "runtime/plan/proof/prove_parts.h"
 
@@ -129,22 +129,6 @@ uint32_t prove_most_cells(const struct plan_view *v)
 	return most;
 }
 
-uint32_t prove_worker(const struct prove *p, uint32_t row)
-{
-	uint32_t low = 0, high = (uint32_t)p->v->plan->workers.n;
-
-	while (high - low > 1) { /* binary search: the last worker that begins at or before the
-				    row */
-		uint32_t middle = low + (high - low) / 2;
-
-		if (p->v->workers[middle].op <= row)
-			low = middle;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 /* ---- words ----------------------------------------------------------------------- */
 
 struct prove_text prove_cell_text(const struct prove *p, uint32_t cell)
@@ -168,7 +152,7 @@ struct prove_text prove_cell_text(const struct prove *p, uint32_t cell)
 struct prove_text prove_op_text(const struct prove *p, uint32_t row)
 {
 	const struct plan_view *v = p->v;
-	uint32_t w = prove_worker(p, row), first = v->ranks[v->workers[w].rank].worker;
+	uint32_t w = p->worker[row], first = v->ranks[v->workers[w].rank].worker;
 	const struct ccs_op *o = v->ops + row;
 	struct prove_text t;
 
@@ -207,7 +191,7 @@ bool prove_wrong_at(struct prove *p, uint32_t row, const char *format, ...)
 	char at[300];
 	va_list ap;
 
-	snprintf(at, sizeof(at), "rank %u, %s: ", p->v->workers[prove_worker(p, row)].rank, op.s);
+	snprintf(at, sizeof(at), "rank %u, %s: ", prove_rank(p, row), op.s);
 	va_start(ap, format);
 	wrong(p, at, format, ap);
 	va_end(ap);

@@ -1,17 +1,5 @@
 /*
- * Declarations that the parts of the prover share; prove.h states what it proves.
- *
- *   prove.c         the parts in sequence
- *   prove_parts.c   memory; texts
- *   prove_run.c     an order in which all operations can run
- *   prove_value.c   symbolic values: which contributions, how often
- *   prove_step.c    one operation: its values and lengths
- *   prove_sizes.c   ... lengths of `sized` chunks
- *   prove_touch.c   ... and the orders that its cells need
- *   prove_before.c  whether one operation is over before another begins
- *   prove_after.c   whether ranks end after others have begun
- *   prove_rounds.c  times of operations between hosts
- *   prove_cells.c   all operations in that order, and the final cells
+ * Declarations that the parts of the prover share; prove.h states what it proves, and where.
  *
  * rank_order.c, no part of the proof, uses prove_run for the order of operands.
  *
@@ -40,8 +28,8 @@ struct prove {
 	uint64_t taken, limit;	    /* bytes */
 	struct prove_block *blocks; /* all memory of the proof, freed at its end */
 	ccs_status status;	    /* the first failure; the text is in the thread's state */
-	uint32_t *order;	    /* [ops.n]: the worker of each operation, in an order that
-				       can run */
+	uint32_t *worker;	    /* [ops.n]: the worker of the operation */
+	uint32_t *order;	    /* [ops.n]: the operations, in an order that can run */
 	uint32_t *sender;	    /* [ops.n]: the operation that sends its message */
 };
 
@@ -67,8 +55,11 @@ bool prove_wrong(struct prove *p, const char *format, ...) __attribute__((format
 bool prove_wrong_at(struct prove *p, uint32_t row, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/** The worker that an operation belongs to. O(log workers). */
-uint32_t prove_worker(const struct prove *p, uint32_t row);
+/** The rank that does an operation. */
+static inline uint32_t prove_rank(const struct prove *p, uint32_t row)
+{
+	return p->v->workers[p->worker[row]].rank;
+}
 
 /* A short text. */
 struct prove_text {
@@ -81,7 +72,8 @@ struct prove_text prove_op_text(const struct prove *p, uint32_t row);
 
 /* ---- prove_run.c ----------------------------------------------------------------- */
 
-/** Checks the numbers that FIFOs state, and that the plan ends. Sets p->order and p->sender. */
+/** Checks the numbers that FIFOs state, and that the plan ends. Sets p->worker, p->order and
+ *  p->sender. */
 bool prove_run(struct prove *p);
 
 /* ---- prove_before.c -------------------------------------------------------------- */

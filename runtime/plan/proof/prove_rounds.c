@@ -34,7 +34,6 @@ struct times {
 	const struct plan_view *v;
 	uint32_t width;
 	struct use *uses; /* [nranks * width] */
-	uint32_t *done;	  /* [workers]: operations done */
 	uint32_t rounds;
 };
 
@@ -159,10 +158,10 @@ static bool check_send(struct times *t, uint32_t w, const struct ccs_op *o)
 	return true;
 }
 
-static bool run_op(struct times *t, uint32_t w)
+static bool run_op(struct times *t, uint32_t row)
 {
-	uint32_t row = t->v->workers[w].op + t->done[w]++;
 	const struct ccs_op *o = t->v->ops + row;
+	uint32_t w = t->p->worker[row];
 	uint64_t first = first_time(t, w, row);
 
 	if (begin_of(o) != first)
@@ -184,7 +183,6 @@ bool prove_rounds(struct prove *p)
 	bool right = true;
 
 	t.uses = prove_rows(p, (uint64_t)plan->nranks * t.width, sizeof(*t.uses));
-	t.done = prove_rows(p, plan->workers.n, sizeof(*t.done));
 	if (p->status)
 		return false;
 	for (uint64_t i = 0; right && i < plan->ops.n; i++)

@@ -1,7 +1,7 @@
 /*
  * Finds an order in which all operations of a plan can run, or a deadlock.
  *
- * In: a plan of good form. Out: p->order and p->sender; or a mistake: a number that a FIFO or the
+ * In: a plan of good form. Out: p->worker, p->order and p->sender; or a mistake: a number that a FIFO or the
  * plan states is wrong, or the plan does not end.
  *
  * The rule of executors: an operation starts when its waits hold, its message is there, and a
@@ -99,6 +99,13 @@ static bool numbers(struct prove *p)
 	return check_numbers(p, sent, got, most);
 }
 
+static void find_workers(struct prove *p)
+{
+	for (uint32_t w = 0; w < p->v->plan->workers.n; w++)
+		for (uint32_t i = 0; i < p->v->workers[w].nops; i++)
+			p->worker[p->v->workers[w].op + i] = w;
+}
+
 /* The k-th message of a FIFO is received by the k-th operation that receives from it. */
 static bool find_senders(struct prove *p)
 {
@@ -178,7 +185,7 @@ static void do_op(struct runner *r, uint32_t w, uint32_t row)
 {
 	const struct ccs_op *o = r->v->ops + row;
 
-	r->p->order[r->ran++] = w;
+	r->p->order[r->ran++] = row;
 	r->done[w]++;
 	if (o->in != CCS_NONE) {
 		r->got[o->in]++;
@@ -274,9 +281,12 @@ bool prove_run(struct prove *p)
 	const struct prove_block *before;
 	bool right;
 
+	p->worker = prove_rows(p, p->v->plan->ops.n, sizeof(*p->worker));
 	p->order = prove_rows(p, p->v->plan->ops.n, sizeof(*p->order));
 	p->sender = prove_rows(p, p->v->plan->ops.n, sizeof(*p->sender));
 	before = p->blocks;
+	if (p->worker)
+		find_workers(p);
 	right = !p->status && numbers(p) && find_senders(p);
 	prove_drop_since(p, before);
 	right = right && allocate(&r);

@@ -1,7 +1,7 @@
 /*
  * One operation on symbolic values.
  *
- * In: its worker; message, cells and FIFO are as after all earlier operations. Out: its effect on
+ * In: its row; message, cells and FIFO are as after all earlier operations. Out: its effect on
  * cells and messages, or a mistake: a read of an empty cell; a read of an overwritten initial
  * value (in place the cell is the send buffer); a message for another operation; parts of unequal
  * length.
@@ -172,13 +172,12 @@ static bool store(struct prove_sweep *s, const struct prove_step *t)
 	return true;
 }
 
-bool prove_step(struct prove_sweep *s, uint32_t worker)
+bool prove_step(struct prove_sweep *s, uint32_t row)
 {
-	const struct ccs_worker *w = s->v->workers + worker;
-	struct prove_step t = { .worker = worker,
-				.rank = w->rank,
-				.row = w->op + s->done[worker]++ };
-	const struct ccs_op *o = t.o = s->v->ops + t.row;
+	const struct ccs_op *o = s->v->ops + row;
+	struct prove_step t = {
+		.worker = s->p->worker[row], .rank = prove_rank(s->p, row), .row = row, .o = o
+	};
 
 	prove_waits(s, &t);
 	if ((o->in != CCS_NONE && !receive(s, &t)) ||

@@ -57,7 +57,6 @@ struct prove_sweep {
 	uint32_t *scratch_size;	      /* [nranks][scratch]: size number of the contents; NULL: no
 				         buffer is `sized` */
 	unsigned char *input;	      /* [cells]: an `in` buffer's, which may not be written */
-	uint32_t *done;		      /* [workers]: operations done */
 	struct prove_waited *waited;  /* [workers][PROVE_WAITED]: operations that its waits have
 					 shown to be over */
 	uint32_t *sent; /* [ops]: the values of its message on the way, a block of the pool */
@@ -103,7 +102,7 @@ bool prove_sizes(struct prove_sweep *s, const struct prove_step *t);
 
 /* ---- prove_step.c ---------------------------------------------------------------- */
 
-/** Does the worker's next operation. */
-bool prove_step(struct prove_sweep *s, uint32_t worker);
+/** Does an operation. */
+bool prove_step(struct prove_sweep *s, uint32_t row);
 
 #endif

@@ -48,7 +48,7 @@ static bool unordered(const struct prove_sweep *s, const struct prove_question *
 static bool not_free(const struct prove_sweep *s, const struct prove_question *q)
 {
 	struct prove_text cell = prove_cell_text(s->p, q->cell), x = prove_op_text(s->p, q->x);
-	uint32_t rank = s->v->workers[prove_worker(s->p, q->x)].rank;
+	uint32_t rank = prove_rank(s->p, q->x);
 
 	return prove_wrong_at(s->p, q->y,
 			      "its message is written to %s of rank %u as soon as it "
@@ -59,7 +59,7 @@ static bool not_free(const struct prove_sweep *s, const struct prove_question *q
 static bool not_held(const struct prove_sweep *s, const struct prove_question *q)
 {
 	struct prove_text cell = prove_cell_text(s->p, q->cell), x = prove_op_text(s->p, q->x);
-	uint32_t rank = s->v->workers[prove_worker(s->p, q->x)].rank;
+	uint32_t rank = prove_rank(s->p, q->x);
 
 	return prove_wrong_at(
 		s->p, q->y,
@@ -133,7 +133,7 @@ static bool is_behind(const struct prove_sweep *s, struct prove_value value, uin
 	uint32_t left = prove_cell(s, rank, cell)->left - 1;
 
 	return left < PROVE_MANY - 1 && left >= x &&
-	       (left == x || is_worker(s->v->workers + prove_worker(s->p, x), left)) &&
+	       (left == x || is_worker(s->v->workers + s->p->worker[x], left)) &&
 	       prove_value_has(&s->values, value, rank, cell);
 }
 
@@ -157,7 +157,7 @@ static bool is_exchange(const struct prove_sweep *s, const struct prove_step *t,
 static bool is_read(struct prove_sweep *s, uint32_t y, uint32_t x, uint32_t cell,
 		    struct prove_value value)
 {
-	uint32_t rank = s->v->workers[prove_worker(s->p, x)].rank;
+	uint32_t rank = prove_rank(s->p, x);
 
 	return (x != y && is_behind(s, value, rank, x, cell)) ||
 	       ask(s, &s->held, (struct prove_question){ .x = x, .y = y, .cell = cell });
@@ -298,7 +298,7 @@ bool prove_writes(struct prove_sweep *s, const struct prove_step *t, uint32_t ce
 			right = follows(s, t, x, cell, value);
 			read = true;
 		} else if (kept && kind & PROVE_INITIAL) {
-			right = add_reader(s, prove_worker(s->p, x), x, kind, &held);
+			right = add_reader(s, s->p->worker[x], x, kind, &held);
 		} else if (x != y || !is_exchange(s, t, x)) {
 			right = is_read(s, y, x, cell, value);
 		}

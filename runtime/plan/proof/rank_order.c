@@ -26,7 +26,6 @@ struct sweep {
 	struct span *cells; /* [nranks * width] */
 	struct span **sent; /* [ops.n]: messages on the way */
 	struct span *value; /* values of the current operation's cells */
-	uint32_t *done;	    /* [workers]: operations done */
 };
 
 static bool begin(struct sweep *s)
@@ -38,7 +37,6 @@ static bool begin(struct sweep *s)
 	s->cells = prove_rows(&s->p, (uint64_t)plan->nranks * s->width, sizeof(*s->cells));
 	s->sent = prove_rows(&s->p, plan->ops.n, sizeof(*s->sent));
 	s->value = prove_rows(&s->p, prove_most_cells(v), sizeof(*s->value));
-	s->done = prove_rows(&s->p, plan->workers.n, sizeof(*s->done));
 	for (uint64_t i = 0; s->cells && i < (uint64_t)plan->nranks * s->width; i++)
 		s->cells[i].low = s->cells[i].high = (uint32_t)(i / s->width);
 	return !s->p.status;
@@ -61,7 +59,7 @@ static bool refuse(struct sweep *s, uint32_t row, const char *what)
 	snprintf(s->to->why, sizeof(s->to->why),
 		 "%s does not combine in rank order: in line %u of %s rank %u combines %s",
 		 ccs_module_schedule(s->p.m), o->line, s->p.m->text + s->p.m->files[o->file].name,
-		 s->p.v->workers[prove_worker(&s->p, row)].rank, what);
+		 prove_rank(&s->p, row), what);
 	return false;
 }
 
@@ -131,22 +129,21 @@ static bool send(struct sweep *s, uint32_t row)
 	return s->sent[row] != NULL;
 }
 
-static bool step(struct sweep *s, uint32_t worker)
+static bool step(struct sweep *s, uint32_t row)
 {
-	const struct ccs_worker *w = s->p.v->workers + worker;
-	uint32_t row = w->op + s->done[worker]++;
 	const struct ccs_op *o = s->p.v->ops + row;
+	uint32_t rank = prove_rank(&s->p, row);
 	unsigned n = 0;
 
 	if (o->in != CCS_NONE && o->n)
 		receive(s, row);
 	n += o->in != CCS_NONE;
-	if (o->a != CCS_NONE && !add_cells(s, w->rank, row, o->a, o->flags & CCS_OP_A_INITIAL, n++))
+	if (o->a != CCS_NONE && !add_cells(s, rank, row, o->a, o->flags & CCS_OP_A_INITIAL, n++))
 		return false;
-	if (o->b != CCS_NONE && !add_cells(s, w->rank, row, o->b, o->flags & CCS_OP_B_INITIAL, n))
+	if (o->b != CCS_NONE && !add_cells(s, rank, row, o->b, o->flags & CCS_OP_B_INITIAL, n))
 		return false;
 	if (o->dst != CCS_NONE && o->n)
-		memcpy(s->cells + (size_t)w->rank * s->width + o->dst, s->value,
+		memcpy(s->cells + (size_t)rank * s->width + o->dst, s->value,
 		       o->n * sizeof(*s->value));
 	return o->out == CCS_NONE || !o->n || send(s, row);
 }

@@ -31,6 +31,8 @@
 
 #include "runtime/plan/load.h"
 
+#include <string.h>
+
 #define TUNING_BYTES ((size_t)1 << 20)
 #define TUNING_RANKS 1000000u		  /* most ranks of a section */
 #define TUNING_SPREAD 4096		  /* numbers of ranks of all lines that are for several */
@@ -73,6 +75,15 @@ struct ccs_tuning {
 enum tuning_how { TUNING_TILE, TUNING_PROTOCOL, TUNING_NOTHING };
 /** Those of an engine; false: no engine has that name. */
 bool tuning_how_of(const char *engine, enum tuning_how *how);
+/** Whether both are for one collective and engine. */
+static inline bool tuning_alike(const struct ccs_tuning_section *x,
+				const struct ccs_tuning_section *y)
+{
+	return !strcmp(x->engine, y->engine) && !strcmp(x->collective, y->collective);
+}
+/** The section of lines that are for this number of ranks alone; NULL: none. O(sections). */
+const struct tuning_section *tuning_alone(const struct ccs_tuning *t,
+					  const struct ccs_tuning_section *x, int ranks);
 /** Makes a section for each number of ranks of lines for several. CCS_EFILE: too many.
  *  O(numbers x sections). */
 ccs_status tuning_spread(struct ccs_tuning *t);

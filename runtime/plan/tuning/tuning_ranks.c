@@ -11,24 +11,22 @@
 #include "runtime/base/error.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static bool is_spread(const struct tuning_section *x)
 {
 	return x->of.first < x->of.last;
 }
 
-/* Whether some lines are for this number alone. */
-static bool has_own(const struct ccs_tuning *t, const struct tuning_section *x, int ranks)
+const struct tuning_section *tuning_alone(const struct ccs_tuning *t,
+					  const struct ccs_tuning_section *x, int ranks)
 {
 	for (int i = 0; i < t->nsections; i++) {
 		const struct tuning_section *y = t->sections + i;
 
-		if (!is_spread(y) && y->of.nranks == ranks && !strcmp(y->of.engine, x->of.engine) &&
-		    !strcmp(y->of.collective, x->of.collective))
-			return true;
+		if (!is_spread(y) && y->of.nranks == ranks && tuning_alike(&y->of, x))
+			return y;
 	}
-	return false;
+	return NULL;
 }
 
 /* The most sections there can be; negative: too many. */
@@ -59,7 +57,7 @@ ccs_status tuning_spread(struct ccs_tuning *t)
 		const struct tuning_section *x = t->sections + i;
 
 		for (int ranks = x->of.first; ranks <= x->of.last; ranks++) {
-			if (is_spread(x) && has_own(t, x, ranks))
+			if (is_spread(x) && tuning_alone(t, &x->of, ranks))
 				continue;
 			all[n] = *x;
 			all[n++].of.nranks = ranks;

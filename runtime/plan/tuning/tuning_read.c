@@ -172,10 +172,8 @@ static ccs_status check_new(const struct reader *r, const struct ccs_tuning_sect
 	for (int i = 0; i < t->nsections; i++) {
 		const struct ccs_tuning_section *y = &t->sections[i].of;
 
-		if (strcmp(y->engine, x->engine) != 0 ||
-		    strcmp(y->collective, x->collective) != 0 ||
-		    (y->first < y->last) != (x->first < x->last) || y->last < x->first ||
-		    x->last < y->first)
+		if (!tuning_alike(y, x) || (y->first < y->last) != (x->first < x->last) ||
+		    y->last < x->first || x->last < y->first)
 			continue;
 		if (x->first == x->last)
 			return WRONG(r, "%s of %d ranks by %s is already in line %u", y->collective,

@@ -121,24 +121,10 @@ static ccs_status check_section(const struct ccs_tuning_section *x,
 	return s;
 }
 
-/* The old section's place, or the end if no lines are for these ranks alone. */
-static const struct tuning_section *old_section(const struct ccs_tuning *t,
-						const struct ccs_tuning_section *x)
-{
-	for (int i = 0; i < t->nsections; i++) {
-		const struct ccs_tuning_section *y = &t->sections[i].of;
-
-		if (y->first == y->last && y->nranks == x->nranks &&
-		    !strcmp(y->engine, x->engine) && !strcmp(y->collective, x->collective))
-			return t->sections + i;
-	}
-	return NULL;
-}
-
 static void put_all(FILE *f, const struct ccs_tuning *t, const struct ccs_tuning_section *x,
 		    const struct ccs_tuning_row *rows)
 {
-	const struct tuning_section *old = old_section(t, x);
+	const struct tuning_section *old = tuning_alone(t, x, x->nranks);
 	size_t from = old ? old->from : t->len, to = old ? old->to : t->len;
 
 	fwrite(t->text, 1, from, f);
