@@ -205,6 +205,7 @@ struct ccs_plan_info {
 	int nranks, root;    /* root -1: no root */
 	uint32_t chunks;     /* of a rank */
 	uint32_t orders;     /* for ccs_module_after */
+	uint32_t steps;	     /* messages that must follow one another */
 	uint64_t operations; /* of all ranks */
 };
 

@@ -19,7 +19,8 @@
 #include <inttypes.h>
 
 #define MAX_MISTAKES 24u
-#define MAX_WORK (1ull << 25) /* visited parts of values; then the witness may be less exact */
+#define MAX_WORK (1ull << 21) /* visited parts of values; then the witness may be less exact */
+#define WORK_PART 20u	      /* of one, in units of struct work */
 
 struct culprit {
 	struct stored store;
@@ -51,7 +52,7 @@ struct trace {
 	struct mistake v[MAX_MISTAKES];
 	uint32_t n;
 	struct shares a, b; /* temporary */
-	uint64_t stores, limit;
+	uint64_t stores, most, limit;
 	bool more;	   /* not all chunks were checked */
 	bool own_numbers;  /* the contract asks for chunk i only in chunk i */
 	uint64_t left_out; /* wrong chunks of kinds beyond MAX_MISTAKES */
@@ -87,7 +88,7 @@ static void add_mistake(struct trace *t, struct mistake new)
 static void find_mistakes(struct trace *t, const struct contract *k, const struct replay *r)
 {
 	const struct program *p = r->p;
-	uint64_t limit = t->values->work + MAX_WORK;
+	uint64_t limit = t->values->work + t->most;
 
 	t->own_numbers = true;
 	for (uint32_t q = 0; q < p->nranks; q++) {
@@ -443,6 +444,14 @@ static const struct mistake *choose(const struct trace *t, const struct ensures 
 	return best;
 }
 
+/* What may be visited: a check with a limit, such as a trial of a cure, has no more time for it. */
+static uint64_t most_work(const struct work *w)
+{
+	uint64_t left = !w ? UINT64_MAX : w->most > w->done ? w->most - w->done : 0;
+
+	return left / WORK_PART < MAX_WORK ? left / WORK_PART : MAX_WORK;
+}
+
 void blame(struct ctx *c, const struct program *p, const struct contract *k,
 	   const struct order *order, struct replay *r)
 {
@@ -451,13 +460,14 @@ void blame(struct ctx *c, const struct program *p, const struct contract *k,
 	t->arena = c->scratch;
 	t->finished = r;
 	t->values = &r->values;
+	t->most = most_work(c->work);
 	find_mistakes(t, k, r);
 	for (uint32_t i = 0; i < t->n; i++)
 		prepare(t, &t->v[i]);
 	if (!replay_init(&t->r, c, p, c->scratch))
 		return;
 	t->r.silent = true;
-	t->limit = t->values->work + MAX_WORK;
+	t->limit = t->values->work + t->most;
 	t->r.hook = watch;
 	t->r.arg = t;
 	replay_run(&t->r, order);

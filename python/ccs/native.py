@@ -83,6 +83,7 @@ class PlanInfo(ctypes.Structure):
         ("root", c_int),
         ("chunks", c_uint32),
         ("orders", c_uint32),
+        ("steps", c_uint32),
         ("operations", c_uint64),
     ]
 

@@ -33,6 +33,8 @@ class Plan:
     ranks: int
     root: Optional[int]
     """None: the module takes no root."""
+    steps: int
+    """Messages that must follow one another."""
     operations: int
     """Of all ranks together, such as a send."""
     buffers: Tuple[PlanBuffer, ...]
@@ -79,6 +81,7 @@ def plans_of(module: ctypes.c_void_p) -> Tuple[Plan, ...]:
         Plan(
             info.nranks,
             None if info.root < 0 else info.root,
+            info.steps,
             info.operations,
             tuple(map(_buffer, buffer_infos(module, i))),
         )

@@ -249,6 +249,7 @@ ccs_status ccs_module_plan(const struct ccs_module *m, int plan, struct ccs_plan
 		.root = v->plan->root == CCS_NONE ? -1 : (int)v->plan->root,
 		.chunks = v->plan->cells,
 		.orders = (uint32_t)v->plan->after.n,
+		.steps = v->plan->steps,
 		.operations = v->plan->ops.n,
 	};
 	return CCS_OK;

@@ -203,6 +203,8 @@ static void plans_of(const char *name, int roots)
 		assert_true(ccs_module_has(m, p.nranks));
 		assert_int_equal(ccs_module_find(m, p.nranks, p.root), i);
 		assert_true(p.operations > 0 || p.nranks == 1);
+		assert_true(p.steps > 0 || p.nranks == 1);
+		assert_true(p.steps <= p.operations);
 	}
 	assert_int_equal(ccs_module_find(m, 1000, 0), -1);
 	assert_int_equal(ccs_module_find(m, 0, 0), -1);

@@ -342,6 +342,21 @@ static bool another_call(struct part *p)
 	return times_out(p, s, since, "has not called");
 }
 
+/* A child has its parent's timeout. Rank 1 waits with the parent until the others have given up. */
+static bool missing_in_child(struct part *p)
+{
+	struct ccs_comm *c = NULL;
+	bool ok = is(ccs_comm_split(p->comm, 0, 0, &c), CCS_OK, NULL, "ccs_comm_split");
+
+	if (ok && p->rank != 1)
+		ok = is(ccs_barrier(c, NULL), CCS_ETIMEOUT, "for 300 ms",
+			"somebody is missing in a child");
+	ccs_comm_set_timeout(p->comm, 1000 * TEAM_ENOUGH);
+	ok = is(ccs_barrier(p->comm, NULL), CCS_OK, NULL, "the parent") && ok;
+	ccs_comm_free(c);
+	return ok;
+}
+
 struct a_case {
 	const char *name;
 	act *act;
@@ -361,6 +376,7 @@ static const struct a_case cases[] = {
 	{ "wrong meshes", wrong_meshes, false },
 	{ "calls that differ", calls_differ, false },
 	{ "a rank that does not come", missing, true },
+	{ "a rank that does not come in a child", missing_in_child, true },
 	{ "a rank in a call of another sort", another_call, true },
 };
 #define NCASES (sizeof(cases) / sizeof(*cases))

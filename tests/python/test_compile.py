@@ -153,6 +153,7 @@ class Compile(Case):
         data = [ccs.PlanBuffer("data", "inout", 1, n, False, False) for n in module.ranks]
         self.assertEqual([plan.buffers for plan in module.plans], [(one,) for one in data])
         self.assertEqual([(plan.ranks, plan.root) for plan in module.plans], [(2, None), (4, None)])
+        self.assertEqual([plan.steps for plan in module.plans], [2, 6])
         self.assertLess(module.plans[0].operations, module.plans[1].operations)
 
         scatter = ccs.compile("direct_scatter", "2..3", cache=self.folder)

@@ -331,6 +331,20 @@ def messages_on_gpus(rank, n):
     if rank == 1:
         dist.recv(got[:3], 0)
         values(got[:3], [7.0] * 3)
+    # Dense ones of any order of dimensions, alone and in a batch, element by element.
+    turned, plain = on_gpu(torch.arange(6.0).reshape(2, 3)).t(), full((3, 2), -1.0)
+    wanted = [[0.0, 3.0], [1.0, 4.0], [2.0, 5.0]]
+    if rank == 0:
+        dist.send(turned, 1)
+    if rank == 1:
+        dist.recv(plain, 0)
+        values(plain, wanted)
+    back = full((2, 3), -1.0).t()
+    ring = [dist.P2POp(dist.isend, turned.contiguous(), right), dist.P2POp(dist.irecv, back, left)]
+    for work in dist.batch_isend_irecv(ring):
+        work.wait()
+    values(back, wanted)
+    has(raised(ValueError, dist.send, full((3, 3), 1.0)[:, 1:], right), "not contiguous")
     has(raised(ccs.CcsError, dist.send, got, right, tag=2), "tag")
 
 

@@ -22,6 +22,7 @@ from ..comm import Comm
 from ..errors import ArgumentError, CcsError, Status
 from ..gpu import Place
 from ..messages import Message, run_together
+from .tensors import in_order
 
 Tensor = torch.Tensor
 _Work: Any = _c10d.Work  # typed otherwise by each version of PyTorch
@@ -138,7 +139,18 @@ class Device:
 
     def send(self, what: str, messages: List[Message]) -> StreamWork:
         """Puts them there, together. Their tensors are their owners."""
-        return self.submit(what, lambda: run_together(self.comm, messages), [])
+
+        def function() -> None:
+            owners: List[Any] = [message.owner for message in messages]
+            plain = [in_order(tensor) for tensor in owners]
+            run_together(
+                self.comm, [replace(m, address=t.data_ptr()) for m, t in zip(messages, plain)]
+            )
+            for message, tensor, moved in zip(messages, owners, plain):
+                if not message.sends and moved.data_ptr() != message.address:
+                    tensor.detach().copy_(moved)
+
+        return self.submit(what, function, [])
 
     def close(self) -> None:
         """When the work in the stream is done."""

@@ -41,6 +41,7 @@ from .tensors import (
     flat,
     in_order,
     moved,
+    on_gpu,
     one,
     scatter_out,
 )
@@ -463,7 +464,9 @@ class ProcessGroupCCS(Group):
     def _message(self, sends: bool, tensors: List[Tensor], peer: int, tag: int) -> Handle:
         operation = "send" if sends else "recv"
         tensor = self._checked(operation, one, tensors)
-        self._checked(operation, check_plain, tensor)
+        # nccl takes these of GPUs, gloo takes none of the CPU's.
+        takes = partial(check, [tensor]) if on_gpu(tensor) else partial(check_plain, tensor)
+        self._checked(operation, takes)
         choice = self._by_gloo(_bytes(tensor))
         if choice is not None:
             self._tally.ran(operation, choice.label)
