@@ -327,7 +327,7 @@ static bool decide(struct session *s, struct job *j, const struct instance *in, 
 		arena_free(&s->scratch);
 		return true;
 	}
-	diags_drop(&s->diags, first_diag);
+	diags_drop(&s->diags, first_diag, NULL);
 	bool right = run_instance(s, j, in, quiet_where, f);
 	for (uint32_t i = first_diag; i < s->diags.n && !wrong; i++)
 		if (s->diags.v[i]->code == 501) {

@@ -39,8 +39,9 @@ struct search {
 	uint64_t cost, each;		      /* of the check that found it wrong, and of a trial */
 	const struct edit *parts[MOST_PARTS]; /* right for the N that was wrong, but not for all */
 	uint32_t nparts;
-	bool all_used;	/* names */
-	uint32_t warns; /* bits of warnings that are no cure, if they are for any N */
+	bool all_used;	 /* names */
+	bool unbuffered; /* trials have no slots */
+	uint32_t warns;	 /* bits of warnings that are no cure, if they are for any N */
 };
 
 /* ---- rarely meant ------------------------------------------------------------------- */
@@ -139,6 +140,7 @@ static bool is_right(struct search *x, const char *text, uint32_t nranks, uint64
 	o.certificate = NULL;
 	o.sheet = NULL;
 	o.verbose = false;
+	o.slots = x->unbuffered ? 0 : o.slots;
 	o.warn = (struct diag_warnings){ .off = nranks ? ~0u : ~x->warns };
 	o.most_work = work;
 	s->compile_text(&o, &to);
@@ -174,6 +176,17 @@ static bool is_accident(struct search *x, const struct edit *e)
 		    p->value->value < MOST_DOUBLED)
 			v[n++] = (struct setting){ p->name.name, 2 * p->value->value };
 	return n && !x->e.s->o->nsettings && !is_right_for_all(x, text_with(x, &e, 1), v, n);
+}
+
+/* Whether a text that cures a deadlock still needs slots. */
+static bool needs_slots(struct search *x, edit_list v, uint32_t n)
+{
+	if (x->e.code != 304 || !x->e.s->o->slots)
+		return false;
+	x->unbuffered = true;
+	bool right = is_right_for_all(x, text_with(x, v, n), NULL, 0);
+	x->unbuffered = false;
+	return !right;
 }
 
 /* Whether the text with the edits is right. */
@@ -249,17 +262,17 @@ static void offer(struct search *x, struct diag *g, edit_list v, uint32_t n)
 	struct arena *a = &x->e.s->arena;
 	struct span all = { v[0]->span.lo, v[n - 1]->span.hi };
 	const char *what = edit_text(x, v[0]);
+	struct diag_notes *help = &g->help;
+	uint32_t kept = 0;
 
-	for (uint32_t i = x->e.first; i < d->n; i++) { /* tried for one N; guesses */
-		struct diag_notes *help = &d->v[i]->help;
-		uint32_t kept = 0;
-
-		for (uint32_t k = 0; k < help->n; k++) /* slots, the first, stay */
-			if (help->v[k].tried ? !k && d->v[i]->has_slots && d->v[i]->min_slots >= 0
-					     : v[0]->far >= ELSEWHERE)
-				help->v[kept++] = help->v[k];
-		help->n = kept;
-	}
+	/* As these edits make all of it right, the other errors follow from the same mistake. */
+	diags_drop(d, x->e.first, g);
+	for (uint32_t k = 0; k < help->n;
+	     k++) /* guesses, and what was tried for one N, but slots */
+		if (help->v[k].tried ? !k && g->has_slots && g->min_slots >= 0
+				     : v[0]->far >= ELSEWHERE)
+			help->v[kept++] = help->v[k];
+	help->n = kept;
 	bool one = n == 2 && v[0]->stmt && v[0]->stmt == v[1]->stmt &&
 		   v[0]->stmt->kind <= S_REDUCE_INTO;
 
@@ -277,8 +290,12 @@ static void offer(struct search *x, struct diag *g, edit_list v, uint32_t n)
 					    : n > 2		? ", and the same in lines"
 								: ", and the same in line",
 					    line_of(x, v[i]));
-	diag_cure(d, g, "%s make%s it right%s: tried for N up to %s", what,
-		  n > 1 && !one ? "" : "s", v[0]->but, tried_text(x));
+	diag_cure(d, g, "%s make%s it right%s%s: tried for N up to %s", what,
+		  n > 1 && !one ? "" : "s",
+		  needs_slots(x, v, n)
+			  ? arena_printf(a, " with %s", arena_count(a, x->e.s->o->slots, "slot"))
+			  : "",
+		  v[0]->but, tried_text(x));
 	if (g->help.n > 1) { /* before guesses */
 		struct diag_note cure = g->help.v[g->help.n - 1];
 
@@ -288,8 +305,7 @@ static void offer(struct search *x, struct diag *g, edit_list v, uint32_t n)
 	diag_fix(d, g, all, "%s", text_edited(&x->e, v, n, all));
 }
 
-/* The report to help, which is printed first; NULL: there is none, or more slots cure it, and the user
- * asked for no number of them. */
+/* The report to help, which is printed first; NULL: there is none. */
 static struct diag *report_of(const struct session *s, uint32_t first)
 {
 	const struct diags *d = &s->diags;
@@ -300,7 +316,7 @@ static struct diag *report_of(const struct session *s, uint32_t first)
 		    (!g || d->v[i]->phase < g->phase ||
 		     (d->v[i]->phase == g->phase && d->v[i]->span.lo < g->span.lo)))
 			g = d->v[i];
-	if (!g || g->code == 407 || (g->has_slots && g->min_slots >= 0 && !s->o->slots_given))
+	if (!g || g->code == 407)
 		return NULL;
 	return g->code == 203 || g->code == 204 || g->code == 206 ||
 			       (g->code > 300 && g->code < 500)
@@ -357,11 +373,11 @@ static bool try_single(struct search *x, struct diag *g, enum far from, enum far
 
 	for (uint32_t i = 0; i < x->e.n && best > 0; i++) {
 		const struct edit *e = &x->e.v[i];
-		uint32_t far = 4 * e->far + !is_reported(x, e);
+		uint32_t far = 8 * e->far + !is_reported(x, e);
 
 		if (e->far < from || e->far > to || far >= best || !passes(x, &e, 1))
 			continue;
-		far += is_accident(x, e) ? 2 : 0;
+		far += (is_accident(x, e) ? 2u : 0) + (needs_slots(x, &e, 1) ? 4u : 0);
 		if (far >= best)
 			continue;
 		best = far;

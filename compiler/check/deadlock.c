@@ -460,6 +460,7 @@ void deadlock_help_slots(struct diags *ds, struct diag *d, int64_t least)
 	if (least < 0)
 		diag_note(ds, d, NOWHERE, "no number of slots cures it");
 	else
-		diag_cure(ds, d, "%lld slot%s or more cure%s it (--slots %lld)", (long long)least,
-			  least == 1 ? "" : "s", least == 1 ? "s" : "", (long long)least);
+		diag_cure(ds, d, "%lld slot%s or more cure%s it%s%s (--slots %lld)",
+			  (long long)least, least == 1 ? "" : "s", least == 1 ? "s" : "",
+			  ds->where ? " at " : "", ds->where ? ds->where : "", (long long)least);
 }
