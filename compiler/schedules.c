@@ -702,7 +702,10 @@ static void tell(struct session *s, const struct job *j, uint32_t first_diag)
 /* The warnings that all instances decide. */
 static void warn_about(struct session *s, const struct job *j)
 {
+	uint32_t first = s->diags.n;
+
 	dead_warn(&s->ctx, &j->dead);
+	dead_cure(s, j->schedule, first, s->work.done);
 	if (j->serial.steps)
 		serial_warn(s, j->schedule, &j->serial);
 }

@@ -12,7 +12,8 @@
  * there are `<` for `<=`, `2 * rank + 1` for `2 * rank + 2`, a guard around the send, and so on
  * (text_edits.c). Each text is checked like a text of an editor: for the N that is wrong, and then
  * for every N up to 16. Of the single edits that are right the nearest is offered, and those in
- * lines with an error come first. Two edits of a kind in one statement, or in this and the next, are
+ * lines with an error come first. Of two that are equally near, one that is right by accident, for
+ * its defaults, or only with slots, comes behind. Two edits of a kind in one statement, or in this and the next, are
  * one idea: they come before single edits that change more than a sign, a bound or a place. Else the
  * same edit at all places is tried, then a condition for N with an edit that is right for the N that
  * was wrong, then two edits of a kind. All trials together have MOST_WORK units of work.
@@ -178,14 +179,18 @@ static bool is_accident(struct search *x, const struct edit *e)
 	return n && !x->e.s->o->nsettings && !is_right_for_all(x, text_with(x, &e, 1), v, n);
 }
 
-/* Whether a text that cures a deadlock still needs slots. */
-static bool needs_slots(struct search *x, edit_list v, uint32_t n)
+/* Whether a text that cures a deadlock is wrong without slots, or if warnings count as well. */
+static bool is_less(struct search *x, edit_list v, uint32_t n, bool unbuffered, uint32_t warns)
 {
-	if (x->e.code != 304 || !x->e.s->o->slots)
+	const uint32_t before = x->warns;
+
+	if (x->e.code != 304)
 		return false;
-	x->unbuffered = true;
+	x->unbuffered = unbuffered;
+	x->warns |= warns;
 	bool right = is_right_for_all(x, text_with(x, v, n), NULL, 0);
 	x->unbuffered = false;
+	x->warns = before;
 	return !right;
 }
 
@@ -290,9 +295,13 @@ static void offer(struct search *x, struct diag *g, edit_list v, uint32_t n)
 					    : n > 2		? ", and the same in lines"
 								: ", and the same in line",
 					    line_of(x, v[i]));
-	diag_cure(d, g, "%s make%s it right%s%s: tried for N up to %s", what,
-		  n > 1 && !one ? "" : "s",
-		  needs_slots(x, v, n)
+	bool many = n > 1 && !one;
+	diag_cure(d, g, "%s %s it%s%s%s: tried for N up to %s", what,
+		  g->severity == SEV_ERROR ? many ? "make" : "makes"
+		  : many		   ? "do without"
+					   : "does without",
+		  g->severity == SEV_ERROR ? " right" : "",
+		  x->e.s->o->slots && is_less(x, v, n, true, 0)
 			  ? arena_printf(a, " with %s", arena_count(a, x->e.s->o->slots, "slot"))
 			  : "",
 		  v[0]->but, tried_text(x));
@@ -377,12 +386,20 @@ static bool try_single(struct search *x, struct diag *g, enum far from, enum far
 
 		if (e->far < from || e->far > to || far >= best || !passes(x, &e, 1))
 			continue;
-		far += (is_accident(x, e) ? 2u : 0) + (needs_slots(x, &e, 1) ? 4u : 0);
+		far += is_accident(x, e) ? 2 : 0;
+		far += is_less(x, &e, 1, true, 0) ? 4 : 0;
+		far += e->kin == ORDER && is_less(x, &e, 1, false, diag_warning_bit(W_SERIAL)) ? 1
+											       : 0;
 		if (far >= best)
 			continue;
 		best = far;
 		found = e;
 	}
+	/* Of two equal places that race, the second is the copy that was left as it was. */
+	for (uint32_t i = 0; i < x->e.n && found && x->e.code == 402; i++)
+		if (x->e.v[i].span.lo > found->span.lo && is_same(x, found, &x->e.v[i]) &&
+		    passes(x, &(const struct edit *){ &x->e.v[i] }, 1))
+			found = &x->e.v[i];
 	if (found)
 		offer(x, g, &found, 1);
 	const struct edit *last = NULL;
@@ -502,15 +519,6 @@ static bool try_pairs(struct search *x, struct diag *g)
 	return false;
 }
 
-/* Adds the texts to the work of a trial. */
-static void add_texts(struct search *x)
-{
-	const struct sources *v = &x->e.s->sources;
-
-	for (uint32_t i = 0; i < v->n; i++)
-		x->each += (uint64_t)v->v[i]->len * WORK_BYTE;
-}
-
 static bool names_unused(const struct session *s)
 {
 	for (uint32_t i = 0; i < s->diags.n; i++)
@@ -519,27 +527,39 @@ static bool names_unused(const struct session *s)
 	return false;
 }
 
+/* An operation that never runs, or that nothing needs for any N, and a contract that promises nothing
+ * are no cure. */
+#define NO_CURE (diag_warning_bit(W_BRANCH) | diag_warning_bit(W_DEAD) | diag_warning_bit(W_EMPTY))
+
+/* A search for edits; false: there is none, as this is a trial, or the text is long. */
+static bool search_init(struct search *x, struct session *s, const struct decl *schedule,
+			uint32_t nranks, uint64_t cost, uint32_t warns)
+{
+	const struct sources *v = &s->sources;
+
+	*x = (struct search){ .e = { .s = s,
+				     .schedule = schedule,
+				     .source = s->module->main->source,
+				     .nranks = nranks },
+			      .left = MOST_WORK,
+			      .cost = cost,
+			      .each = nranks <= EVERY_TRIED ? cost : 0,
+			      .all_used = !names_unused(s),
+			      .warns = warns };
+	for (uint32_t i = 0; i < v->n; i++)
+		x->each += (uint64_t)v->v[i]->len * WORK_BYTE;
+	return !s->o->most_work && x->e.source->len <= MOST_BYTES;
+}
+
 void cure_text(struct session *s, const struct decl *schedule, uint32_t first, uint32_t nranks,
 	       uint64_t cost)
 {
-	struct search x = { .e = { .s = s,
-				   .schedule = schedule,
-				   .source = s->module->main->source,
-				   .nranks = nranks,
-				   .first = first },
-			    .left = MOST_WORK,
-			    .cost = cost,
-			    .each = nranks <= EVERY_TRIED ? cost : 0,
-			    /* An operation that never runs, or that nothing needs for any N, and
-			     * a contract that promises nothing are no cure. */
-			    .warns = diag_warning_bit(W_BRANCH) | diag_warning_bit(W_DEAD) |
-				     diag_warning_bit(W_EMPTY) };
 	struct diag *g = report_of(s, first);
+	struct search x;
 
-	if (!g || s->o->most_work || x.e.source->len > MOST_BYTES) /* a trial has a limit of work */
+	if (!search_init(&x, s, schedule, nranks, cost, NO_CURE) || !g)
 		return;
-	add_texts(&x);
-	x.all_used = !names_unused(s);
+	x.e.first = first;
 	x.e.code = g->code;
 	x.e.in_one_place = true;
 	for (uint32_t i = 0; i < g->notes.n; i++)
@@ -550,6 +570,22 @@ void cure_text(struct session *s, const struct decl *schedule, uint32_t first, u
 	    !try_single(&x, g, SWAPPED, LEFT_OUT) && !try_single(&x, g, LIMITED, LIMITED) &&
 	    !try_same(&x, g) && !try_pairs(&x, g) && !try_single(&x, g, DIVIDED, LAST))
 		note_doubtful(&x.e, g, schedule->body);
+}
+
+/* ---- W0401 ------------------------------------------------------------------------------- */
+
+void dead_cure(struct session *s, const struct decl *schedule, uint32_t first, uint64_t cost)
+{
+	struct search x;
+
+	if (first == s->diags.n || !search_init(&x, s, schedule, 2, cost, NO_CURE))
+		return;
+	x.each += WORK_SMALL - cost; /* few ranks */
+	x.e.first = first;
+	x.e.code = W_DEAD;
+	text_edits(&x.e);
+	if (!try_single(&x, s->diags.v[first], CHANGED, CHANGED))
+		try_single(&x, s->diags.v[first], SWAPPED, LEFT_OUT);
 }
 
 /* ---- W0403 ------------------------------------------------------------------------------- */
@@ -679,14 +715,7 @@ static bool try_steps(struct search *x, struct diag *g, edit_list v, uint32_t n)
 
 void serial_warn(struct session *s, const struct decl *schedule, const struct serial *found)
 {
-	struct search x = { .e = { .s = s,
-				   .schedule = schedule,
-				   .source = s->module->main->source,
-				   .nranks = found->nranks },
-			    .left = MOST_WORK,
-			    .cost = found->work,
-			    .each = found->nranks <= EVERY_TRIED ? found->work : 0,
-			    .warns = diag_warning_bit(W_SERIAL) };
+	struct search x;
 	struct diag *g =
 		diag_warn(&s->diags, W_SERIAL, found->span, NO_RANK,
 			  "ranks wait for one another: the longest chain of messages has %u "
@@ -695,9 +724,9 @@ void serial_warn(struct session *s, const struct decl *schedule, const struct se
 	const struct edit **v;
 
 	diag_note(&s->diags, g, NOWHERE, "the chain: %s", found->chain);
-	if (!g || s->o->most_work || x.e.source->len > MOST_BYTES)
+	if (!search_init(&x, s, schedule, found->nranks, found->work, diag_warning_bit(W_SERIAL)) ||
+	    !g)
 		return;
-	add_texts(&x);
 	for (const struct decl *d = s->module->main->decls; d; d = d->next)
 		if (d == schedule || d->kind == D_PROC)
 			push_merges(&x.e, d->body);

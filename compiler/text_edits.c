@@ -387,13 +387,14 @@ static void around_parts(struct edits *x, const struct expr *e)
 			    text_of(x, e->a->span), p->name.name));
 }
 
-/* dst * C + c for dst + c: chunk c of part dst. */
-static void parts_before(struct edits *x, const struct expr *e)
+/* A text with each number's name in it, the innermost first. */
+static void with_names(struct edits *x, enum kin kin, struct span span, const char *before,
+		       const char *after)
 {
 	for (uint32_t i = 0; i < x->nscope + 2; i++)
 		if (number_name(x, i))
-			replace_kin(x, TIMES, (struct span){ e->a->span.hi, e->a->span.hi },
-				    form(x, " * %s", number_name(x, i)));
+			replace_kin(x, kin, span,
+				    form(x, "%s%s%s", before, number_name(x, i), after));
 }
 
 /* a < b < c compares 0 or 1 with c; 2^k is no power; `<` for `<=`; `+` for `-`. */
@@ -458,8 +459,9 @@ static void binary(struct edits *x, const struct expr *e)
 		put(x, ROOT, e->a, form(x, "rank - %s", root_name(x)));
 	if (is_mod(e) && e->b->kind == E_N && is_sum(e->a) && e->a->a->kind == E_RANK)
 		around_parts(x, e);
-	if (e->op == OP_ADD && x->role == INDEX && e->a->kind != E_BINARY && !is_number(e->b))
-		parts_before(x, e);
+	if (e->op == OP_ADD && x->role == INDEX && !is_number(e->b) &&
+	    (e->a->kind != E_BINARY || is_mod(e->a)))
+		with_names(x, TIMES, (struct span){ e->a->span.hi, e->a->span.hi }, " * ", "");
 	if ((e->op == OP_SHL || e->op == OP_SHR) && !is_number(e->b)) {
 		put(x, UP, e->b, shifted(x, e->b, 1));
 		put(x, DOWN, e->b, shifted(x, e->b, -1));
@@ -627,10 +629,8 @@ static void inside(struct edits *x, const struct expr *e, bool counted)
 	if (e->span.hi - e->span.lo < MOST_RENAMED && is_of_loop(e, &loop) && loop &&
 	    loop != x->few)
 		put(x, POWER, e, form(x, "1 << %s", loop->name));
-	for (uint32_t i = 0; x->stmt && x->stmt->kind == S_FN && e->kind == E_NAME && i < x->nscope;
-	     i++)
-		if (number_name(x, i))
-			put(x, WRAP, e, form(x, "%s %% %s", e->name.name, number_name(x, i)));
+	if (x->stmt && x->stmt->kind == S_FN && e->kind == E_NAME)
+		with_names(x, WRAP, e->span, form(x, "(%s %% ", e->name.name), ")");
 	if (e->kind == E_CALL && (e->builtin == BUILTIN_ILOG2 || e->builtin == BUILTIN_CLOG2) &&
 	    text_is_here(x, e->span))
 		replace(x, (struct span){ e->span.lo, e->span.lo + 5 },
@@ -682,17 +682,6 @@ static void wrapped(struct edits *x, const struct expr *e)
 		replace_kin(x, WRAP, e->span, form(x, "(%s) %% N", text));
 }
 
-/* An index within a part of the buffer: `c * N + ` before it. */
-static void in_part(struct edits *x, const struct expr *e)
-{
-	const char *size = is_mod(e) ? text_of(x, e->b->span) : "N";
-
-	for (uint32_t i = 0; i < x->nscope; i++)
-		if (x->scope[i]->kind != SYM_BUFFER)
-			replace(x, (struct span){ e->span.lo, e->span.lo },
-				form(x, "%s * %s + ", x->scope[i]->name, size));
-}
-
 /* A name or number alone is shown with the text around it. */
 static void expression_in(struct edits *x, const struct expr *e, enum role role, struct span around)
 {
@@ -719,7 +708,8 @@ static void expression_in(struct edits *x, const struct expr *e, enum role role,
 			if (d->kind == D_LET && d->body->e->kind == E_TABLE)
 				replace_kin(x, TABLE, e->span,
 					    form(x, "%s[%s]", d->name.name, text_of(x, e->span)));
-		in_part(x, e);
+		with_names(x, ALONE, (struct span){ e->span.lo, e->span.lo }, "", /* of a part */
+			   form(x, " * %s + ", is_mod(e) ? text_of(x, e->b->span) : "N"));
 	}
 	if (role == PEER && e->kind == E_NAME)
 		names_of_topology(x, e->span);
@@ -957,15 +947,12 @@ static void move_down(struct edits *x, const struct stmt *s)
 	}
 }
 
-/* par { { A } { B } } as A B; par for as for. */
+/* par { { A } { B } } as A B. */
 static void one_by_one(struct edits *x, const struct stmt *s)
 {
 	const char *text = "";
 
-	if (s->kind == S_PAR_FOR)
-		text = form(x, "for%s",
-			    between(x, s->span.lo + (uint32_t)strlen("par for"), s->span.hi));
-	for (const struct stmt *b = s->kind == S_PAR ? s->body : NULL; b; b = b->next)
+	for (const struct stmt *b = s->body; b; b = b->next)
 		if (b->body)
 			text = form(x, "%s%s%s", text, *text ? text_new_line(x, s->span.lo) : "",
 				    between(x, b->body->span.lo, last_of(b->body)->span.hi));
@@ -1234,6 +1221,47 @@ struct several {
 	const char *outside;	 /* the statements outside of loops, as they become */
 	bool many;
 };
+
+/* `half + ` before each index of the statements. */
+static void in_half(struct several *u, const struct stmt *s, const char *half)
+{
+	for (; s; s = s->next) {
+		const struct ref *x = s->x, *y = s->y;
+		const struct expr *v[] = { x ? x->lo : NULL, x ? x->hi : NULL, y ? y->lo : NULL,
+					   y ? y->hi : NULL };
+
+		for (int i = 0; i < 4; i++) {
+			u->many |= u->n == MOST_TOGETHER;
+			if (!v[i] || u->many)
+				continue;
+			u->v[u->n] = (struct edit){ .span = { v[i]->span.lo, v[i]->span.lo },
+						    .text = half };
+			u->at[u->n] = &u->v[u->n];
+			u->n++;
+		}
+		in_half(u, s->body, half);
+		in_half(u, s->orelse, half);
+	}
+}
+
+/* The last block of a par on the other half of the chunks: it was copied from the first. */
+static void other_half(struct edits *x, const struct stmt *s)
+{
+	const struct stmt *b = last_of(s->body)->body, *last = last_of(b);
+	const struct span all = { b ? b->span.lo : 0, b ? last->span.hi : 0 };
+
+	for (uint32_t i = 0; b && i < x->nscope + 2 && text_is_here(x, all); i++) {
+		const char *name = number_name(x, i);
+		struct several u = { 0 };
+
+		if (name)
+			in_half(&u, b, form(x, "%s + ", name));
+		if (u.n && !u.many)
+			edit(x, CHANGED, ALONE, all, text_edited(x, u.at, u.n, all),
+			     "another half of the chunks, with `%s + ` before each index, in %s",
+			     name, text_lines(x->s, all, true));
+	}
+}
 
 /* A chunk of the scratch for each trip, in the statements that use it. */
 static void chunk_for_each(struct edits *x, struct several *u, const struct stmt *s,
@@ -1652,6 +1680,7 @@ static const struct rule {
 	{ K(REDUCE_INTO), 0, WHOLE, CHANGED, ALONE, "reduce $y into $x", NULL },
 	{ K(REDUCE_INTO), 0, WHOLE, CHANGED, ALONE, "copy $x into $y", NULL },
 	{ K(CHANNEL), OF_RANK, FIRST, CHANGED, ALONE, "$q", NULL },
+	{ K(PAR_FOR), 0, WORD, GUARDED, ALONE, "", "leaving out `par` in line $l" },
 	{ K(IF), TAKES_TURNS, FIRST, CHANGED, ALONE, "rank < $p", NULL },
 	{ K(IF), SINGLE, WHOLE, GUARDED, ALONE, "$b", "leaving out `if $e` in line $l" },
 	{ K(STEP), SINGLE | FORWARDS, WHOLE, CHANGED, ALONE, "$b",
@@ -1846,8 +1875,10 @@ static void statement(struct edits *x, const struct stmt *s)
 		without_else(x, s);
 		missing_else(x, s);
 	}
-	if ((s->kind == S_PAR || s->kind == S_PAR_FOR) && text_is_here(x, s->span))
+	if (s->kind == S_PAR && text_is_here(x, s->span))
 		one_by_one(x, s);
+	if (s->kind == S_PAR && s->body && x->code == 402)
+		other_half(x, s);
 	if (s->kind == S_STEP || s->kind == S_FOR)
 		divided(x, s);
 	received(x, s);

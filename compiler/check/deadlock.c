@@ -455,6 +455,8 @@ struct deadlock_report deadlock(struct ctx *c, struct program *p)
 
 void deadlock_help_slots(struct diags *ds, struct diag *d, int64_t least)
 {
+	bool of_n = ds->where && *ds->where == 'N'; /* not of a pipeline's streams */
+
 	d->has_slots = 1;
 	d->min_slots = least;
 	if (least < 0)
@@ -462,5 +464,5 @@ void deadlock_help_slots(struct diags *ds, struct diag *d, int64_t least)
 	else
 		diag_cure(ds, d, "%lld slot%s or more cure%s it%s%s (--slots %lld)",
 			  (long long)least, least == 1 ? "" : "s", least == 1 ? "s" : "",
-			  ds->where ? " at " : "", ds->where ? ds->where : "", (long long)least);
+			  of_n ? " at " : "", of_n ? ds->where : "", (long long)least);
 }
