@@ -327,7 +327,7 @@ static bool decide(struct session *s, struct job *j, const struct instance *in, 
 		arena_free(&s->scratch);
 		return true;
 	}
-	diags_drop(&s->diags, first_diag);
+	diags_drop(&s->diags, first_diag, NULL);
 	bool right = run_instance(s, j, in, quiet_where, f);
 	for (uint32_t i = first_diag; i < s->diags.n && !wrong; i++)
 		if (s->diags.v[i]->code == 501) {
@@ -702,7 +702,10 @@ static void tell(struct session *s, const struct job *j, uint32_t first_diag)
 /* The warnings that all instances decide. */
 static void warn_about(struct session *s, const struct job *j)
 {
+	uint32_t first = s->diags.n;
+
 	dead_warn(&s->ctx, &j->dead);
+	dead_cure(s, j->schedule, first, s->work.done);
 	if (j->serial.steps)
 		serial_warn(s, j->schedule, &j->serial);
 }

@@ -61,6 +61,9 @@ void run_schedules(struct session *s);
 void cure_text(struct session *s, const struct decl *schedule, uint32_t first, uint32_t nranks,
 	       uint64_t cost);
 
+/* Help for W0401, if an edit does without the operation: text_cure.c. `first`: of the warnings. */
+void dead_cure(struct session *s, const struct decl *schedule, uint32_t first, uint64_t cost);
+
 /* W0403, with a step around operations that was tried, if one cures it (text_cure.c). */
 void serial_warn(struct session *s, const struct decl *schedule, const struct serial *found);
 

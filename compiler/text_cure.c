@@ -12,7 +12,8 @@
  * there are `<` for `<=`, `2 * rank + 1` for `2 * rank + 2`, a guard around the send, and so on
  * (text_edits.c). Each text is checked like a text of an editor: for the N that is wrong, and then
  * for every N up to 16. Of the single edits that are right the nearest is offered, and those in
- * lines with an error come first. Two edits of a kind in one statement, or in this and the next, are
+ * lines with an error come first. Of two that are equally near, one that is right by accident, for
+ * its defaults, or only with slots, comes behind. Two edits of a kind in one statement, or in this and the next, are
  * one idea: they come before single edits that change more than a sign, a bound or a place. Else the
  * same edit at all places is tried, then a condition for N with an edit that is right for the N that
  * was wrong, then two edits of a kind. All trials together have MOST_WORK units of work.
@@ -39,8 +40,9 @@ struct search {
 	uint64_t cost, each;		      /* of the check that found it wrong, and of a trial */
 	const struct edit *parts[MOST_PARTS]; /* right for the N that was wrong, but not for all */
 	uint32_t nparts;
-	bool all_used;	/* names */
-	uint32_t warns; /* bits of warnings that are no cure, if they are for any N */
+	bool all_used;	 /* names */
+	bool unbuffered; /* trials have no slots */
+	uint32_t warns;	 /* bits of warnings that are no cure, if they are for any N */
 };
 
 /* ---- rarely meant ------------------------------------------------------------------- */
@@ -139,6 +141,7 @@ static bool is_right(struct search *x, const char *text, uint32_t nranks, uint64
 	o.certificate = NULL;
 	o.sheet = NULL;
 	o.verbose = false;
+	o.slots = x->unbuffered ? 0 : o.slots;
 	o.warn = (struct diag_warnings){ .off = nranks ? ~0u : ~x->warns };
 	o.most_work = work;
 	s->compile_text(&o, &to);
@@ -174,6 +177,21 @@ static bool is_accident(struct search *x, const struct edit *e)
 		    p->value->value < MOST_DOUBLED)
 			v[n++] = (struct setting){ p->name.name, 2 * p->value->value };
 	return n && !x->e.s->o->nsettings && !is_right_for_all(x, text_with(x, &e, 1), v, n);
+}
+
+/* Whether a text that cures a deadlock is wrong without slots, or if warnings count as well. */
+static bool is_less(struct search *x, edit_list v, uint32_t n, bool unbuffered, uint32_t warns)
+{
+	const uint32_t before = x->warns;
+
+	if (x->e.code != 304)
+		return false;
+	x->unbuffered = unbuffered;
+	x->warns |= warns;
+	bool right = is_right_for_all(x, text_with(x, v, n), NULL, 0);
+	x->unbuffered = false;
+	x->warns = before;
+	return !right;
 }
 
 /* Whether the text with the edits is right. */
@@ -249,17 +267,17 @@ static void offer(struct search *x, struct diag *g, edit_list v, uint32_t n)
 	struct arena *a = &x->e.s->arena;
 	struct span all = { v[0]->span.lo, v[n - 1]->span.hi };
 	const char *what = edit_text(x, v[0]);
+	struct diag_notes *help = &g->help;
+	uint32_t kept = 0;
 
-	for (uint32_t i = x->e.first; i < d->n; i++) { /* tried for one N; guesses */
-		struct diag_notes *help = &d->v[i]->help;
-		uint32_t kept = 0;
-
-		for (uint32_t k = 0; k < help->n; k++) /* slots, the first, stay */
-			if (help->v[k].tried ? !k && d->v[i]->has_slots && d->v[i]->min_slots >= 0
-					     : v[0]->far >= ELSEWHERE)
-				help->v[kept++] = help->v[k];
-		help->n = kept;
-	}
+	/* As these edits make all of it right, the other errors follow from the same mistake. */
+	diags_drop(d, x->e.first, g);
+	for (uint32_t k = 0; k < help->n;
+	     k++) /* guesses, and what was tried for one N, but slots */
+		if (help->v[k].tried ? !k && g->has_slots && g->min_slots >= 0
+				     : v[0]->far >= ELSEWHERE)
+			help->v[kept++] = help->v[k];
+	help->n = kept;
 	bool one = n == 2 && v[0]->stmt && v[0]->stmt == v[1]->stmt &&
 		   v[0]->stmt->kind <= S_REDUCE_INTO;
 
@@ -277,8 +295,16 @@ static void offer(struct search *x, struct diag *g, edit_list v, uint32_t n)
 					    : n > 2		? ", and the same in lines"
 								: ", and the same in line",
 					    line_of(x, v[i]));
-	diag_cure(d, g, "%s make%s it right%s: tried for N up to %s", what,
-		  n > 1 && !one ? "" : "s", v[0]->but, tried_text(x));
+	bool many = n > 1 && !one;
+	diag_cure(d, g, "%s %s it%s%s%s: tried for N up to %s", what,
+		  g->severity == SEV_ERROR ? many ? "make" : "makes"
+		  : many		   ? "do without"
+					   : "does without",
+		  g->severity == SEV_ERROR ? " right" : "",
+		  x->e.s->o->slots && is_less(x, v, n, true, 0)
+			  ? arena_printf(a, " with %s", arena_count(a, x->e.s->o->slots, "slot"))
+			  : "",
+		  v[0]->but, tried_text(x));
 	if (g->help.n > 1) { /* before guesses */
 		struct diag_note cure = g->help.v[g->help.n - 1];
 
@@ -288,8 +314,7 @@ static void offer(struct search *x, struct diag *g, edit_list v, uint32_t n)
 	diag_fix(d, g, all, "%s", text_edited(&x->e, v, n, all));
 }
 
-/* The report to help, which is printed first; NULL: there is none, or more slots cure it, and the user
- * asked for no number of them. */
+/* The report to help, which is printed first; NULL: there is none. */
 static struct diag *report_of(const struct session *s, uint32_t first)
 {
 	const struct diags *d = &s->diags;
@@ -300,7 +325,7 @@ static struct diag *report_of(const struct session *s, uint32_t first)
 		    (!g || d->v[i]->phase < g->phase ||
 		     (d->v[i]->phase == g->phase && d->v[i]->span.lo < g->span.lo)))
 			g = d->v[i];
-	if (!g || g->code == 407 || (g->has_slots && g->min_slots >= 0 && !s->o->slots_given))
+	if (!g || g->code == 407)
 		return NULL;
 	return g->code == 203 || g->code == 204 || g->code == 206 ||
 			       (g->code > 300 && g->code < 500)
@@ -357,16 +382,24 @@ static bool try_single(struct search *x, struct diag *g, enum far from, enum far
 
 	for (uint32_t i = 0; i < x->e.n && best > 0; i++) {
 		const struct edit *e = &x->e.v[i];
-		uint32_t far = 4 * e->far + !is_reported(x, e);
+		uint32_t far = 8 * e->far + !is_reported(x, e);
 
 		if (e->far < from || e->far > to || far >= best || !passes(x, &e, 1))
 			continue;
 		far += is_accident(x, e) ? 2 : 0;
+		far += is_less(x, &e, 1, true, 0) ? 4 : 0;
+		far += e->kin == ORDER && is_less(x, &e, 1, false, diag_warning_bit(W_SERIAL)) ? 1
+											       : 0;
 		if (far >= best)
 			continue;
 		best = far;
 		found = e;
 	}
+	/* Of two equal places that race, the second is the copy that was left as it was. */
+	for (uint32_t i = 0; i < x->e.n && found && x->e.code == 402; i++)
+		if (x->e.v[i].span.lo > found->span.lo && is_same(x, found, &x->e.v[i]) &&
+		    passes(x, &(const struct edit *){ &x->e.v[i] }, 1))
+			found = &x->e.v[i];
 	if (found)
 		offer(x, g, &found, 1);
 	const struct edit *last = NULL;
@@ -486,15 +519,6 @@ static bool try_pairs(struct search *x, struct diag *g)
 	return false;
 }
 
-/* Adds the texts to the work of a trial. */
-static void add_texts(struct search *x)
-{
-	const struct sources *v = &x->e.s->sources;
-
-	for (uint32_t i = 0; i < v->n; i++)
-		x->each += (uint64_t)v->v[i]->len * WORK_BYTE;
-}
-
 static bool names_unused(const struct session *s)
 {
 	for (uint32_t i = 0; i < s->diags.n; i++)
@@ -503,27 +527,39 @@ static bool names_unused(const struct session *s)
 	return false;
 }
 
+/* An operation that never runs, or that nothing needs for any N, and a contract that promises nothing
+ * are no cure. */
+#define NO_CURE (diag_warning_bit(W_BRANCH) | diag_warning_bit(W_DEAD) | diag_warning_bit(W_EMPTY))
+
+/* A search for edits; false: there is none, as this is a trial, or the text is long. */
+static bool search_init(struct search *x, struct session *s, const struct decl *schedule,
+			uint32_t nranks, uint64_t cost, uint32_t warns)
+{
+	const struct sources *v = &s->sources;
+
+	*x = (struct search){ .e = { .s = s,
+				     .schedule = schedule,
+				     .source = s->module->main->source,
+				     .nranks = nranks },
+			      .left = MOST_WORK,
+			      .cost = cost,
+			      .each = nranks <= EVERY_TRIED ? cost : 0,
+			      .all_used = !names_unused(s),
+			      .warns = warns };
+	for (uint32_t i = 0; i < v->n; i++)
+		x->each += (uint64_t)v->v[i]->len * WORK_BYTE;
+	return !s->o->most_work && x->e.source->len <= MOST_BYTES;
+}
+
 void cure_text(struct session *s, const struct decl *schedule, uint32_t first, uint32_t nranks,
 	       uint64_t cost)
 {
-	struct search x = { .e = { .s = s,
-				   .schedule = schedule,
-				   .source = s->module->main->source,
-				   .nranks = nranks,
-				   .first = first },
-			    .left = MOST_WORK,
-			    .cost = cost,
-			    .each = nranks <= EVERY_TRIED ? cost : 0,
-			    /* An operation that never runs, or that nothing needs for any N, and
-			     * a contract that promises nothing are no cure. */
-			    .warns = diag_warning_bit(W_BRANCH) | diag_warning_bit(W_DEAD) |
-				     diag_warning_bit(W_EMPTY) };
 	struct diag *g = report_of(s, first);
+	struct search x;
 
-	if (!g || s->o->most_work || x.e.source->len > MOST_BYTES) /* a trial has a limit of work */
+	if (!search_init(&x, s, schedule, nranks, cost, NO_CURE) || !g)
 		return;
-	add_texts(&x);
-	x.all_used = !names_unused(s);
+	x.e.first = first;
 	x.e.code = g->code;
 	x.e.in_one_place = true;
 	for (uint32_t i = 0; i < g->notes.n; i++)
@@ -534,6 +570,22 @@ void cure_text(struct session *s, const struct decl *schedule, uint32_t first, u
 	    !try_single(&x, g, SWAPPED, LEFT_OUT) && !try_single(&x, g, LIMITED, LIMITED) &&
 	    !try_same(&x, g) && !try_pairs(&x, g) && !try_single(&x, g, DIVIDED, LAST))
 		note_doubtful(&x.e, g, schedule->body);
+}
+
+/* ---- W0401 ------------------------------------------------------------------------------- */
+
+void dead_cure(struct session *s, const struct decl *schedule, uint32_t first, uint64_t cost)
+{
+	struct search x;
+
+	if (first == s->diags.n || !search_init(&x, s, schedule, 2, cost, NO_CURE))
+		return;
+	x.each += WORK_SMALL - cost; /* few ranks */
+	x.e.first = first;
+	x.e.code = W_DEAD;
+	text_edits(&x.e);
+	if (!try_single(&x, s->diags.v[first], CHANGED, CHANGED))
+		try_single(&x, s->diags.v[first], SWAPPED, LEFT_OUT);
 }
 
 /* ---- W0403 ------------------------------------------------------------------------------- */
@@ -663,14 +715,7 @@ static bool try_steps(struct search *x, struct diag *g, edit_list v, uint32_t n)
 
 void serial_warn(struct session *s, const struct decl *schedule, const struct serial *found)
 {
-	struct search x = { .e = { .s = s,
-				   .schedule = schedule,
-				   .source = s->module->main->source,
-				   .nranks = found->nranks },
-			    .left = MOST_WORK,
-			    .cost = found->work,
-			    .each = found->nranks <= EVERY_TRIED ? found->work : 0,
-			    .warns = diag_warning_bit(W_SERIAL) };
+	struct search x;
 	struct diag *g =
 		diag_warn(&s->diags, W_SERIAL, found->span, NO_RANK,
 			  "ranks wait for one another: the longest chain of messages has %u "
@@ -679,9 +724,9 @@ void serial_warn(struct session *s, const struct decl *schedule, const struct se
 	const struct edit **v;
 
 	diag_note(&s->diags, g, NOWHERE, "the chain: %s", found->chain);
-	if (!g || s->o->most_work || x.e.source->len > MOST_BYTES)
+	if (!search_init(&x, s, schedule, found->nranks, found->work, diag_warning_bit(W_SERIAL)) ||
+	    !g)
 		return;
-	add_texts(&x);
 	for (const struct decl *d = s->module->main->decls; d; d = d->next)
 		if (d == schedule || d->kind == D_PROC)
 			push_merges(&x.e, d->body);

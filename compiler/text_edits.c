@@ -234,6 +234,17 @@ static bool is_number(const struct expr *e)
 	return e->kind == E_INT && e->value < MOST_NUMBER && e->value > -MOST_NUMBER;
 }
 
+static bool is_int(const struct expr *e, int64_t value)
+{
+	return e && is_number(e) && e->value == value;
+}
+
+/* The text as an operand: in parentheses, if it is no word. */
+static const char *atom(struct edits *x, const char *text)
+{
+	return word_length(text) == strlen(text) ? text : form(x, "(%s)", text);
+}
+
 /* e + by, as a person would write it. */
 static const char *shifted(struct edits *x, const struct expr *e, int64_t by)
 {
@@ -250,7 +261,7 @@ static const char *shifted(struct edits *x, const struct expr *e, int64_t by)
 		text = shifted(x, e->a, by);
 		if (!strcmp(text, "rank") && e->b->kind == E_N)
 			return text;
-		return form(x, word_length(text) == strlen(text) ? "%s %s" : "(%s) %s", text, tail);
+		return form(x, "%s %s", atom(x, text), tail);
 	}
 	if (is_sum(e) && is_number(e->b)) {
 		c = (e->op == OP_ADD ? e->b->value : -e->b->value) + by;
@@ -277,6 +288,8 @@ static const char *mirrored(struct edits *x, const struct expr *e)
 
 	while (sum && !is_sum(sum))
 		sum = sum->kind == E_BINARY ? sum->a : NULL;
+	if (sum && is_mod(sum->b) && is_sum(sum->b->a)) /* first + (place + 1) % size */
+		sum = sum->b->a;
 	if (!sum || !text_is_here(x, e->span))
 		return NULL;
 	return form(x, "%s%c%s", between(x, e->span.lo, operator_span(x, sum).lo),
@@ -347,6 +360,43 @@ static void numbers(struct edits *x, const struct expr *e, struct span span)
 		replace_far(x, SWAPPED, span, shifted(x, e, 2));
 }
 
+/* The names of numbers, the innermost first. NULL: i is the name of a buffer. */
+static const char *number_name(const struct edits *x, uint32_t i)
+{
+	if (i >= x->nscope)
+		return i == x->nscope ? "rank" : "N";
+	i = x->nscope - 1 - i;
+	return x->scope[i]->kind == SYM_BUFFER ? NULL : x->scope[i]->name;
+}
+
+/* The schedule's parameter that is the contract's root, or NULL. */
+static const char *root_name(const struct edits *x)
+{
+	for (const struct binding *b = x->schedule->contract_args; b; b = b->next)
+		if (!strcmp(b->name.name, "root") && b->value && b->value->kind == E_NAME)
+			return b->value->name.name;
+	return NULL;
+}
+
+/* rank / G * G + (rank + 1) % G for (rank + 1) % N: a ring in each part. */
+static void around_parts(struct edits *x, const struct expr *e)
+{
+	for (const struct binding *p = x->schedule->params; p; p = p->next)
+		put_as(x, SWAPPED, WRAP, e,
+		       form(x, "rank / %s * %s + (%s) %% %s", p->name.name, p->name.name,
+			    text_of(x, e->a->span), p->name.name));
+}
+
+/* A text with each number's name in it, the innermost first. */
+static void with_names(struct edits *x, enum kin kin, struct span span, const char *before,
+		       const char *after)
+{
+	for (uint32_t i = 0; i < x->nscope + 2; i++)
+		if (number_name(x, i))
+			replace_kin(x, kin, span,
+				    form(x, "%s%s%s", before, number_name(x, i), after));
+}
+
 /* a < b < c compares 0 or 1 with c; 2^k is no power; `<` for `<=`; `+` for `-`. */
 static void binary(struct edits *x, const struct expr *e)
 {
@@ -405,6 +455,13 @@ static void binary(struct edits *x, const struct expr *e)
 		}
 	if (e->op == OP_SUB && e->a->kind == E_N && !is_number(e->b))
 		replace(x, e->a->span, "N - 1");
+	if (is_mod(e) && e->a->kind == E_RANK && root_name(x))
+		put(x, ROOT, e->a, form(x, "rank - %s", root_name(x)));
+	if (is_mod(e) && e->b->kind == E_N && is_sum(e->a) && e->a->a->kind == E_RANK)
+		around_parts(x, e);
+	if (e->op == OP_ADD && x->role == INDEX && !is_number(e->b) &&
+	    (e->a->kind != E_BINARY || is_mod(e->a)))
+		with_names(x, TIMES, (struct span){ e->a->span.hi, e->a->span.hi }, " * ", "");
 	if ((e->op == OP_SHL || e->op == OP_SHR) && !is_number(e->b)) {
 		put(x, UP, e->b, shifted(x, e->b, 1));
 		put(x, DOWN, e->b, shifted(x, e->b, -1));
@@ -413,11 +470,6 @@ static void binary(struct edits *x, const struct expr *e)
 		replace_far(x, SWAPPED, operator_span(x, e), lang_op_text(swapped[e->op]));
 	if (e->op == OP_SUB && e->span.hi - e->span.lo < MOST_RENAMED) /* linear in the text */
 		swap(x, e, form(x, "%s - %s", text_of(x, e->b->span), text_of(x, e->a->span)));
-}
-
-static bool is_int(const struct expr *e, int64_t value)
-{
-	return e && is_number(e) && e->value == value;
 }
 
 /* Whether a loop's variable is the only name in an expression. */
@@ -436,15 +488,6 @@ static bool is_of_loop(const struct expr *e, const struct symbol **loop)
 			return false;
 	return (e->kind == E_INT || e->kind == E_BINARY || e->kind == E_CALL) &&
 	       is_of_loop(e->a, loop) && is_of_loop(e->b, loop);
-}
-
-/* The names of numbers, the innermost first. NULL: i is the name of a buffer. */
-static const char *number_name(const struct edits *x, uint32_t i)
-{
-	if (i >= x->nscope)
-		return i == x->nscope ? "rank" : "N";
-	i = x->nscope - 1 - i;
-	return x->scope[i]->kind == SYM_BUFFER ? NULL : x->scope[i]->name;
 }
 
 /* Another number for a name; twice it; another rank; the first rank of a part; a part of N. */
@@ -469,15 +512,6 @@ static void other_name(struct edits *x, const struct expr *e)
 			swap(x, e, x->peers.v[i]);
 	if (e->kind == E_NAME)
 		swap(x, e, form(x, "2 * %s", e->name.name));
-}
-
-/* The schedule's parameter that is the contract's root, or NULL. */
-static const char *root_name(const struct edits *x)
-{
-	for (const struct binding *b = x->schedule->contract_args; b; b = b->next)
-		if (!strcmp(b->name.name, "root") && b->value && b->value->kind == E_NAME)
-			return b->value->name.name;
-	return NULL;
 }
 
 /* next, prev */
@@ -528,6 +562,27 @@ static void swapped_entries(struct edits *x, const struct expr *table)
 	x->outer = table->span;
 }
 
+/* Every second row backwards: a way through the rows of a mesh. */
+static void turned_rows(struct edits *x, const struct expr *table)
+{
+	const struct expr *v[MOST_ENTRIES];
+	uint32_t n = 0;
+
+	for (const struct expr *e = table->args; e; e = e->next)
+		v[n++] = e;
+	for (uint32_t row = 2; 2 * row <= n; row++) {
+		const char *text = "";
+
+		for (uint32_t i = 0; i < n && n % row == 0; i++)
+			text = form(
+				x, "%s%s%s", text, i ? ", " : "",
+				text_of(x, v[i / row % 2 ? i + row - 1 - i % row * 2 : i]->span));
+		if (*text)
+			replace_far(x, SWAPPED, (struct span){ v[0]->span.lo, v[n - 1]->span.hi },
+				    text);
+	}
+}
+
 /* The place of a number in a table, for the entry at a place. */
 static void place_in_table(struct edits *x, const struct expr *e)
 {
@@ -558,6 +613,8 @@ static void inside(struct edits *x, const struct expr *e, bool counted)
 	if (e->kind == E_TABLE) {
 		missing_entry(x, e);
 		swapped_entries(x, e);
+		if (x->code == 305)
+			turned_rows(x, e);
 	}
 	if (is_number(e) && !counted) {
 		if (e->value == 0 && root_name(x) && x->role != RANGE_END)
@@ -572,6 +629,8 @@ static void inside(struct edits *x, const struct expr *e, bool counted)
 	if (e->span.hi - e->span.lo < MOST_RENAMED && is_of_loop(e, &loop) && loop &&
 	    loop != x->few)
 		put(x, POWER, e, form(x, "1 << %s", loop->name));
+	if (x->stmt && x->stmt->kind == S_FN && e->kind == E_NAME)
+		with_names(x, WRAP, e->span, form(x, "(%s %% ", e->name.name), ")");
 	if (e->kind == E_CALL && (e->builtin == BUILTIN_ILOG2 || e->builtin == BUILTIN_CLOG2) &&
 	    text_is_here(x, e->span))
 		replace(x, (struct span){ e->span.lo, e->span.lo + 5 },
@@ -585,10 +644,22 @@ static void inside(struct edits *x, const struct expr *e, bool counted)
 	if (e->kind == E_UNARY && e->op == OP_COMPL && e->a->kind == E_NAME)
 		replace(x, e->a->span, form(x, "(%s - 1)", e->a->name.name));
 	inside(x, e->a, e->kind == E_BINARY && e->op == OP_MUL && e->a->value == 2);
-	inside(x, e->b, e->kind == E_BINARY && (is_sum(e) || e->op == OP_BXOR));
+	/* every number modulo 1 is 0 */
+	inside(x, e->b,
+	       e->kind == E_BINARY &&
+		       (is_sum(e) || e->op == OP_BXOR || (is_mod(e) && is_int(e->b, 2))));
 	inside(x, e->c, false);
 	for (const struct expr *arg = e->args; arg; arg = arg->next)
 		inside(x, arg, false);
+}
+
+/* A rank's number in its group, for that among all: local for node * G + local. */
+static void in_group(struct edits *x, const struct expr *e)
+{
+	if (x->in_group && is_sum(e))
+		replace_kin(x, LOCAL, e->span, text_of(x, e->b->span));
+	if (x->in_group && e->kind == E_BINARY && e->op == OP_MUL)
+		replace_kin(x, LOCAL, e->span, "0");
 }
 
 /* (e) % N; (e + R) % N */
@@ -596,10 +667,8 @@ static void wrapped(struct edits *x, const struct expr *e)
 {
 	const char *text = text_of(x, is_mod(e) ? e->a->span : e->span);
 
-	if (x->role == PEER && x->in_group && is_sum(e))
-		replace_kin(x, LOCAL, e->span, text_of(x, e->b->span));
-	if (x->role == PEER && x->in_group && e->kind == E_BINARY && e->op == OP_MUL)
-		replace_kin(x, LOCAL, e->span, "0");
+	if (x->role == PEER)
+		in_group(x, e);
 	if (root_name(x) && !is_loose(is_mod(e) ? e->a : e))
 		replace_kin(x, SHIFTED_ROOT, e->span,
 			    e->kind == E_INT && !e->value
@@ -607,21 +676,10 @@ static void wrapped(struct edits *x, const struct expr *e)
 				    : form(x, "(%s + %s) %% N", text, root_name(x)));
 	if (is_mod(e) || e->kind == E_INT)
 		return;
-	if (e->kind == E_NAME)
+	if (e->kind == E_NAME || e->kind == E_CALL)
 		replace(x, e->span, form(x, "%s %% N", text));
 	else
 		replace_kin(x, WRAP, e->span, form(x, "(%s) %% N", text));
-}
-
-/* An index within a part of the buffer: `c * N + ` before it. */
-static void in_part(struct edits *x, const struct expr *e)
-{
-	const char *size = is_mod(e) ? text_of(x, e->b->span) : "N";
-
-	for (uint32_t i = 0; i < x->nscope; i++)
-		if (x->scope[i]->kind != SYM_BUFFER)
-			replace(x, (struct span){ e->span.lo, e->span.lo },
-				form(x, "%s * %s + ", x->scope[i]->name, size));
 }
 
 /* A name or number alone is shown with the text around it. */
@@ -650,7 +708,8 @@ static void expression_in(struct edits *x, const struct expr *e, enum role role,
 			if (d->kind == D_LET && d->body->e->kind == E_TABLE)
 				replace_kin(x, TABLE, e->span,
 					    form(x, "%s[%s]", d->name.name, text_of(x, e->span)));
-		in_part(x, e);
+		with_names(x, ALONE, (struct span){ e->span.lo, e->span.lo }, "", /* of a part */
+			   form(x, " * %s + ", is_mod(e) ? text_of(x, e->b->span) : "N"));
 	}
 	if (role == PEER && e->kind == E_NAME)
 		names_of_topology(x, e->span);
@@ -804,6 +863,29 @@ static const struct stmt *last_of(const struct stmt *s)
 	return s;
 }
 
+/* The last or first statement of an `if` behind or before it, with its own condition. */
+static void apart(struct edits *x, const struct stmt *s, const char *condition)
+{
+	const struct stmt *up = x->up;
+	bool last = !s->next;
+	struct span all = { up->span.lo, up->span.hi };
+	const char *own = form(x, "if %s { %s }", condition, text_of(x, s->span)), *text;
+
+	if (up->body == s ? last : !last || !x->before)
+		return;
+	if (last) {
+		all.lo = x->before->span.hi;
+		text = form(x, "%s%s%s", between(x, s->span.hi, all.hi),
+			    text_new_line(x, up->span.lo), own);
+	} else {
+		all.hi = s->next->span.lo;
+		text = form(x, "%s%s%s", own, text_new_line(x, up->span.lo),
+			    between(x, up->span.lo, s->span.lo));
+	}
+	edit(x, GUARDED, ALONE, all, text, "`%s` %s the `if` of line %u, not in it,",
+	     text_clipped(x, own), last ? "behind" : "before", line_of(x, up->span));
+}
+
 /* A condition for the statement: in the `if` around it, or in a new one. */
 static void guarded(struct edits *x, const struct stmt *s, const char *condition)
 {
@@ -821,6 +903,8 @@ static void guarded(struct edits *x, const struct stmt *s, const char *condition
 	}
 	if (both && x->up->body == s && !s->next)
 		return;
+	if (both && text_is_here(x, x->up->span))
+		apart(x, s, condition);
 	edit(x, GUARDED, GUARD, s->span, form(x, "if %s { %s }", condition, text_of(x, s->span)),
 	     "`if %s { ... }` around `%s` in line %u", condition, shown(x, s->span),
 	     line_of(x, s->span));
@@ -863,15 +947,12 @@ static void move_down(struct edits *x, const struct stmt *s)
 	}
 }
 
-/* par { { A } { B } } as A B; par for as for. */
+/* par { { A } { B } } as A B. */
 static void one_by_one(struct edits *x, const struct stmt *s)
 {
 	const char *text = "";
 
-	if (s->kind == S_PAR_FOR)
-		text = form(x, "for%s",
-			    between(x, s->span.lo + (uint32_t)strlen("par for"), s->span.hi));
-	for (const struct stmt *b = s->kind == S_PAR ? s->body : NULL; b; b = b->next)
+	for (const struct stmt *b = s->body; b; b = b->next)
 		if (b->body)
 			text = form(x, "%s%s%s", text, *text ? text_new_line(x, s->span.lo) : "",
 				    between(x, b->body->span.lo, last_of(b->body)->span.hi));
@@ -1141,6 +1222,47 @@ struct several {
 	bool many;
 };
 
+/* `half + ` before each index of the statements. */
+static void in_half(struct several *u, const struct stmt *s, const char *half)
+{
+	for (; s; s = s->next) {
+		const struct ref *x = s->x, *y = s->y;
+		const struct expr *v[] = { x ? x->lo : NULL, x ? x->hi : NULL, y ? y->lo : NULL,
+					   y ? y->hi : NULL };
+
+		for (int i = 0; i < 4; i++) {
+			u->many |= u->n == MOST_TOGETHER;
+			if (!v[i] || u->many)
+				continue;
+			u->v[u->n] = (struct edit){ .span = { v[i]->span.lo, v[i]->span.lo },
+						    .text = half };
+			u->at[u->n] = &u->v[u->n];
+			u->n++;
+		}
+		in_half(u, s->body, half);
+		in_half(u, s->orelse, half);
+	}
+}
+
+/* The last block of a par on the other half of the chunks: it was copied from the first. */
+static void other_half(struct edits *x, const struct stmt *s)
+{
+	const struct stmt *b = last_of(s->body)->body, *last = last_of(b);
+	const struct span all = { b ? b->span.lo : 0, b ? last->span.hi : 0 };
+
+	for (uint32_t i = 0; b && i < x->nscope + 2 && text_is_here(x, all); i++) {
+		const char *name = number_name(x, i);
+		struct several u = { 0 };
+
+		if (name)
+			in_half(&u, b, form(x, "%s + ", name));
+		if (u.n && !u.many)
+			edit(x, CHANGED, ALONE, all, text_edited(x, u.at, u.n, all),
+			     "another half of the chunks, with `%s + ` before each index, in %s",
+			     name, text_lines(x->s, all, true));
+	}
+}
+
 /* A chunk of the scratch for each trip, in the statements that use it. */
 static void chunk_for_each(struct edits *x, struct several *u, const struct stmt *s,
 			   const struct symbol *t, const struct stmt *loop)
@@ -1213,6 +1335,18 @@ static void again(struct edits *x, const struct stmt *s)
 	edit(x, ADDED, ALONE, (struct span){ s->span.hi, s->span.hi },
 	     form(x, "%s%s", text_new_line(x, s->span.lo), out), "`%s` behind line %u",
 	     text_clipped(x, out), line_of(x, s->span));
+}
+
+/* The other way of a neighbour: succ = base + (local + 1) % G of pred = base + (local - 1) % G. */
+static void twin(struct edits *x, const struct stmt *s, const struct stmt *of)
+{
+	bool same = of && (of->kind == s->kind || (is_message(of) && is_message(s)));
+	const char *text = same && of->e ? mirrored(x, of->e) : NULL;
+
+	x->outer = s->e->span;
+	x->role = OTHER;
+	if (text)
+		replace(x, s->e->span, text);
 }
 
 /* A number that is named: the rank counted from the root, the part of N that is left, the next after
@@ -1348,6 +1482,7 @@ static const char *text_of_expr(struct edits *x, const struct expr *e, int by)
  *     $s          the statement; $S: as it is shown in a message
  *     $e $f $g    its expressions; $+e, $-e: one more, one less; $F: $f, in parentheses if need be
  *     $m          $f with its first sum the other way round
+ *     $p $q       the peer of the first message of its block; $e with that for rank
  *     $x $y $i    its chunks, and the index of $x
  *     $w $v $b    the text before its variable, the variable, and its block
  *     $t          the text behind $f
@@ -1360,6 +1495,7 @@ static const char *filled(struct edits *x, const char *form_of, const struct stm
 	struct span both = { s->span.lo, s->next ? s->next->span.hi : 0 };
 	const struct stmt *last = last_of(s->body);
 	const struct buffer_def *out = result(x);
+	const struct stmt *loop;
 	const char *text = "", *more;
 	char c;
 
@@ -1383,6 +1519,9 @@ static const char *filled(struct edits *x, const char *form_of, const struct stm
 					 text_of_expr(x, s->e2, 0))
 		       : c == 'g' ? text_of_expr(x, s->e3, by)
 		       : c == 'm' ? mirrored(x, s->e2)
+		       : c == 'p' ? text_of(x, first_message(s->body, &loop)->e->span)
+		       : c == 'q' ? renamed(x, text_of(x, s->e->span), "rank",
+					    atom(x, filled(x, "$p", s)))
 		       : c == 'x' ? text_of(x, s->x->span)
 		       : c == 'y' ? text_of(x, s->y->span)
 		       : c == 'i' ? text_of(x, s->x->lo->span)
@@ -1414,7 +1553,10 @@ enum {
 	RANKS = 2048,	     /* three numbers, of a group */
 	HAS_WAY_BACK = 1024, /* a link with a switch, or to a rank with a number */
 	HAS_MIRROR = 4096,   /* a link to a sum, modulo N or not */
-	FORWARDS = 8192	     /* a step that receives a chunk, and sends it on */
+	FORWARDS = 8192,     /* a step that receives a chunk, and sends it on */
+	TAKES_TURNS =
+		16384,	/* some ranks send first, the others receive first, and all are stuck */
+	OF_RANK = 32768 /* a channel that the rank decides, with a message */
 };
 
 static bool is_symbol(const struct expr *e, enum symbol_kind kind)
@@ -1435,6 +1577,25 @@ static bool forwards(struct edits *x, const struct stmt *step)
 	return in && in->kind != S_SEND && out->kind == S_SEND && text_is_here(x, in->x->span) &&
 	       text_is_here(x, out->x->span) &&
 	       !strcmp(text_of(x, in->x->span), text_of(x, out->x->span));
+}
+
+/* Whether one branch begins with a send, and the other with a receive. */
+static bool takes_turns(struct edits *x, const struct stmt *s)
+{
+	const struct stmt *loop, *a = first_message(s->body, &loop),
+				 *b = first_message(s->orelse, &loop);
+
+	return a && b && (a->kind == S_SEND) != (b->kind == S_SEND) &&
+	       text_is_here(x, a->e->span) && text_is_here(x, b->e->span);
+}
+
+/* Whether the channel of a receive depends on the rank: the sender may decide it. */
+static bool of_rank(struct edits *x, const struct stmt *s)
+{
+	const struct stmt *loop, *op = first_message(s->body, &loop);
+
+	return op && op->kind != S_SEND && text_is_here(x, op->e->span) &&
+	       word_in(text_of(x, s->e->span), "rank");
 }
 
 static unsigned facts(struct edits *x, const struct stmt *s)
@@ -1458,7 +1619,9 @@ static unsigned facts(struct edits *x, const struct stmt *s)
 	       (s->x && s->x->kind == REF_ONE && text_is_here(x, s->x->lo->span) ? HAS_INDEX : 0) |
 	       (s->e3 && s->kind == S_WITHIN ? RANKS : 0) | (link ? HAS_WAY_BACK : 0) |
 	       (s->kind == S_LINK && mirrored(x, s->e2) ? HAS_MIRROR : 0) |
-	       (s->kind == S_STEP && x->code == 402 && forwards(x, s) ? FORWARDS : 0);
+	       (s->kind == S_STEP && x->code == 402 && forwards(x, s) ? FORWARDS : 0) |
+	       (s->kind == S_IF && x->code == 304 && takes_turns(x, s) ? TAKES_TURNS : 0) |
+	       (s->kind == S_CHANNEL && of_rank(x, s) ? OF_RANK : 0);
 }
 
 /* Where the text is, in place of which the other one stands. AROUND: an `if` around the statement. */
@@ -1516,6 +1679,9 @@ static const struct rule {
 	{ K(COPY), 0, WHOLE, CHANGED, ALONE, "reduce $x into $y", NULL },
 	{ K(REDUCE_INTO), 0, WHOLE, CHANGED, ALONE, "reduce $y into $x", NULL },
 	{ K(REDUCE_INTO), 0, WHOLE, CHANGED, ALONE, "copy $x into $y", NULL },
+	{ K(CHANNEL), OF_RANK, FIRST, CHANGED, ALONE, "$q", NULL },
+	{ K(PAR_FOR), 0, WORD, GUARDED, ALONE, "", "leaving out `par` in line $l" },
+	{ K(IF), TAKES_TURNS, FIRST, CHANGED, ALONE, "rank < $p", NULL },
 	{ K(IF), SINGLE, WHOLE, GUARDED, ALONE, "$b", "leaving out `if $e` in line $l" },
 	{ K(STEP), SINGLE | FORWARDS, WHOLE, CHANGED, ALONE, "$b",
 	  "leaving out `step` in line $l" },
@@ -1665,11 +1831,16 @@ static void statement(struct edits *x, const struct stmt *s)
 	}
 	if (s->kind == S_LET && text_is_here(x, s->e->span))
 		value(x, s->e, x->before);
+	if (s->kind == S_LET || x->peer) {
+		twin(x, s, x->before);
+		twin(x, s, s->next);
+	}
 	if (s->kind == S_FN)
 		expression(x, s->fn->body, OTHER);
 	for (const struct arg *a = s->args; a; a = a->next) {
 		if (a->expr) {
 			expression_in(x, a->expr, OTHER, s->span);
+			in_group(x, a->expr);
 			roots(x, a->expr->span, "");
 		}
 		chunks(x, a->ref);
@@ -1704,8 +1875,10 @@ static void statement(struct edits *x, const struct stmt *s)
 		without_else(x, s);
 		missing_else(x, s);
 	}
-	if ((s->kind == S_PAR || s->kind == S_PAR_FOR) && text_is_here(x, s->span))
+	if (s->kind == S_PAR && text_is_here(x, s->span))
 		one_by_one(x, s);
+	if (s->kind == S_PAR && s->body && x->code == 402)
+		other_half(x, s);
 	if (s->kind == S_STEP || s->kind == S_FOR)
 		divided(x, s);
 	received(x, s);

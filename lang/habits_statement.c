@@ -26,8 +26,12 @@ static const struct habit {
 	{ "parfor",
 	  "to run blocks concurrently: par { { ... } { ... } }, or: par for i in a..b { ... }",
 	  "par for" },
-	{ "return break continue exit",
+	{ "return exit",
 	  "a schedule runs to its end; put statements for some ranks or iterations into an if",
+	  NULL },
+	{ "break continue",
+	  "a loop makes all its trips: end its range earlier, or put what some trips do into an if, as "
+	  "if c < 3 { ... }",
 	  NULL },
 	{ "pass nop", "an empty block is { }", "" },
 	{ "print printf println echo", "a schedule prints nothing; `ccc explain` shows each step",

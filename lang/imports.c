@@ -142,21 +142,49 @@ static bool declares(const char *text, const char *name)
 	return false;
 }
 
-const char *lang_library_file(struct front *f, const char *name)
+/* dir(`of`)/path, or path itself if it is absolute or `of` has no directory. */
+static const char *beside(struct arena *a, const char *of, const char *path)
 {
-	for (const char *const *dir = f->include_dirs; dir && *dir; dir++) {
-		const char **files;
-		uint32_t n = lang_files(f->arena, *dir, &files);
+	const char *slash = of ? strrchr(of, '/') : NULL;
 
-		for (uint32_t i = 0; i < n; i++) {
-			struct source text = { 0 };
-			struct unread no = read_file(
-				f->arena, arena_printf(f->arena, "%s/%s", *dir, files[i]), &text);
-			if (!no.why && declares(text.text, name))
-				return files[i];
-		}
+	if (path[0] == '/' || !slash)
+		return path;
+	return arena_printf(a, "%.*s%s", (int)(slash - of + 1), of, path);
+}
+
+/* The name of a file of the folder that declares it, with `before` in front; or NULL. */
+static const char *declared_in(struct front *f, const char *folder, const char *before,
+			       const char *name)
+{
+	const char **files;
+	uint32_t n = lang_files(f->arena, folder, &files);
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct source text = { 0 };
+		struct unread no = read_file(
+			f->arena, arena_printf(f->arena, "%s/%s", folder, files[i]), &text);
+		if (!no.why && declares(text.text, name))
+			return arena_printf(f->arena, "%s%s", before, files[i]);
 	}
 	return NULL;
+}
+
+const char *lang_file_with(struct front *f, const struct unit *u, const char *name)
+{
+	struct arena *a = f->arena;
+	const char *own = u->source->path ? u->source->name : NULL;
+	const char *file = own ? declared_in(f, beside(a, own, "."), "", name) : NULL;
+
+	for (const struct decl *d = u->decls; own && d && !file; d = d->next) {
+		const char *slash = d->kind == D_IMPORT ? strrchr(d->path, '/') : NULL;
+		const char *folder =
+			slash ? arena_strndup(a, d->path, (size_t)(slash + 1 - d->path)) : NULL;
+
+		file = folder ? declared_in(f, beside(a, own, folder), folder, name) : NULL;
+	}
+	for (const char *const *dir = f->include_dirs; dir && *dir && !file; dir++)
+		file = declared_in(f, *dir, "", name);
+	return file;
 }
 
 /* ---- the module --------------------------------------------------------------------------- */
@@ -250,16 +278,6 @@ static struct unit *open_unit(struct loader *l, const char *path, struct unread 
 			return u;
 	*no = read_text(l->front, path, &text);
 	return no->why ? NULL : parse_text(l, text, no);
-}
-
-/* dir(`of`)/path, or path itself if it is absolute or `of` has no directory. */
-static const char *beside(struct arena *a, const char *of, const char *path)
-{
-	const char *slash = of ? strrchr(of, '/') : NULL;
-
-	if (path[0] == '/' || !slash)
-		return path;
-	return arena_printf(a, "%.*s%s", (int)(slash - of + 1), of, path);
 }
 
 /* Reports an import that cannot be read, or does not exist; in the latter case `tried` is NULL, and

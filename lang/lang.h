@@ -77,9 +77,9 @@ const char *lang_format(struct front *f, struct unit *u, size_t *len);
  *  number, at most 1000: they are for help, not for imports. */
 uint32_t lang_files(struct arena *a, const char *folder, const char ***files);
 
-/** The name, without its folder, of a file in the include folders that declares a proc or a
- *  schedule of that name at the begin of a line; or NULL. Reads the files in the folders. */
-const char *lang_library_file(struct front *f, const char *name);
+/** A file that declares a proc or a schedule of that name at the begin of a line, as an import in `u`
+ *  names it; or NULL. Reads the files of the unit's folder, of its imports' and of the include folders. */
+const char *lang_file_with(struct front *f, const struct unit *u, const char *name);
 
 /** --emit=ast: the main file's tree, one node a line, indented. */
 void lang_dump(struct front *f, struct module *m, FILE *out);

@@ -455,11 +455,14 @@ struct deadlock_report deadlock(struct ctx *c, struct program *p)
 
 void deadlock_help_slots(struct diags *ds, struct diag *d, int64_t least)
 {
+	bool of_n = ds->where && *ds->where == 'N'; /* not of a pipeline's streams */
+
 	d->has_slots = 1;
 	d->min_slots = least;
 	if (least < 0)
 		diag_note(ds, d, NOWHERE, "no number of slots cures it");
 	else
-		diag_cure(ds, d, "%lld slot%s or more cure%s it (--slots %lld)", (long long)least,
-			  least == 1 ? "" : "s", least == 1 ? "s" : "", (long long)least);
+		diag_cure(ds, d, "%lld slot%s or more cure%s it%s%s (--slots %lld)",
+			  (long long)least, least == 1 ? "" : "s", least == 1 ? "s" : "",
+			  of_n ? " at " : "", of_n ? ds->where : "", (long long)least);
 }

@@ -239,6 +239,8 @@ static RARE bool may_write(struct cursor *v, const struct ref *ref, struct opsit
 	uint32_t cell =
 		(uint32_t)(spread_is_same(&c->lo) ? c->lo.base : spread_least(v->squad, &c->lo));
 	const struct buffer *b = some ? cursor_in_buffer(v, cell) : NULL;
+	const struct buffer_def *to;
+	const char *text = "";
 	bool itself = bind->call == 0; /* the schedule's name for the buffer, not a view */
 	if (itself ? ref->sym->buffer->dir != DIR_IN : !b)
 		return true;
@@ -251,8 +253,10 @@ static RARE bool may_write(struct cursor *v, const struct ref *ref, struct opsit
 	if (!itself && g)
 		diag_note(v->ctx->diags, g, b->def->span, "the chunks are those of %s",
 			  b->def->name.name);
-	diag_help(v->ctx->diags, g,
-		  "write to an `out` or `inout` buffer, or to a scratch: scratch t[K]");
+	for (to = v->program->instance.schedule->buffers; to; to = to->next)
+		if (to->dir != DIR_IN)
+			text = arena_printf(v->arena, "%s`%s`, or to ", text, to->name.name);
+	diag_help(v->ctx->diags, g, "write to %sa scratch: scratch t[K]", text);
 	return false;
 }
 

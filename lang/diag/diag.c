@@ -87,14 +87,21 @@ struct diag *diag_vadd(struct diags *d, enum severity sev, int code, struct span
 	return g;
 }
 
-void diags_drop(struct diags *d, uint32_t first)
+void diags_drop(struct diags *d, uint32_t first, const struct diag *but)
 {
-	while (d->n > first) {
-		const struct diag *g = d->v[--d->n];
+	uint32_t n = first;
+
+	for (uint32_t i = first; i < d->n; i++) {
+		struct diag *g = d->v[i];
 		uint32_t *count = count_of(d, g->severity, g->code);
-		if (count)
+		if (g == but || (but && g->severity != SEV_ERROR)) {
+			g->row = n;
+			d->v[n++] = g;
+		} else if (count) {
 			--*count;
+		}
 	}
+	d->n = n;
 	d->index = (struct hash_table){ 0 };
 	for (uint32_t i = 0; i < d->n; i++)
 		hash_add(&d->index, d->arena, hash(d->v[i]), i);

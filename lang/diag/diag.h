@@ -119,8 +119,9 @@ struct diag *diag_warn(struct diags *d, int code, struct span span, int64_t rank
 /** Whether one of d->v[first...] has that code. */
 bool diags_have(const struct diags *d, uint32_t first, int code);
 
-/** Removes d->v[first...]; no earlier diagnostic may have got a rank since. O(first). */
-void diags_drop(struct diags *d, uint32_t first);
+/** Removes d->v[first...], or of these all errors but one; no earlier diagnostic may have got a rank
+ *  since. `but`: the one, or NULL. O(d->n). */
+void diags_drop(struct diags *d, uint32_t first, const struct diag *but);
 
 /** Whether diag_warn can report this code; if not, its check need not run. */
 bool diag_warns(const struct diags *d, int code);

@@ -410,18 +410,18 @@ static const char *names_of(struct resolver *r, enum space space)
 	return n > MOST ? arena_printf(r->arena, "..., %s", text) : text;
 }
 
-/* Help for a name of the library, and for names that may not be used in a fn or in the arguments of
+/* Help for a name of another file, and for names that may not be used in a fn or in the arguments of
  * a topology. */
 static bool help_scope(struct resolver *r, struct diag *g, struct ident name, enum want want)
 {
 	const char *list = "", *file;
 
 	file = want == WANT_RUN && r->suggest_work > LIBRARY_WORK
-		       ? lang_library_file(r->front, name.name)
+		       ? lang_file_with(r->front, r->unit, name.name)
 		       : NULL;
 	r->suggest_work -= want == WANT_RUN && r->suggest_work > LIBRARY_WORK ? LIBRARY_WORK : 0;
 	if (file) {
-		diag_help(r->d, g, "the library has it: import \"%s\"", file);
+		diag_help(r->d, g, "another file has it: import \"%s\"", file);
 		return true;
 	}
 	if (want == WANT_CONTRACT) {

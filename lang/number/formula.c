@@ -68,7 +68,7 @@ static void print_reports(struct formula *f, const struct request *q)
 	const struct diag_style style = { .format = DIAG_TEXT };
 
 	diags_print(&f->diags, &style, q->out);
-	diags_drop(&f->diags, 0);
+	diags_drop(&f->diags, 0, NULL);
 }
 
 /* ---- reading ------------------------------------------------------------------------------ */

@@ -144,7 +144,7 @@ check "... is in the log" 'len(results) == 1 and "cannot write" in results[0]["m
 valid "that log is valid"
 status "too little memory" 1 "$ccc" check $ring -n 512 --memory 3 --all-ranks $sarif
 valid "that log is valid"
-status "more errors than are shown" 1 "$ccc" check schedules/broken/no_wrap.ccs --max-errors 1 $sarif
+status "more errors than are shown" 1 "$ccc" check tests/check/diag/e0101_resumes.ccs --max-errors 1 $sarif
 check "... are counted" 'any("1 more error" in r["message"]["text"] for r in results)'
 valid "that log is valid"
 if [ -c /dev/full ]; then

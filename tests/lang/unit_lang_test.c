@@ -164,13 +164,13 @@ static void equal_mistakes_on_other_ranks_are_one(void **state)
 	assert_int_equal(d.errors, 2);
 	assert_int_equal(d.v[0]->nranks, 2);
 
-	diags_drop(&d, 1);
+	diags_drop(&d, 1, NULL);
 	assert_int_equal(d.n, 1);
 	assert_int_equal(d.errors, 1);
 	assert_null(diag_add(&d, SEV_ERROR, 306, span, 2, "peer %d", 9));  /* still there */
 	assert_non_null(diag_add(&d, SEV_ERROR, 305, span, 1, "no link")); /* taken back */
 	assert_int_equal(d.errors, 2);
-	diags_drop(&d, 0);
+	diags_drop(&d, 0, NULL);
 	assert_int_equal(d.n, 0);
 	assert_int_equal(d.errors, 0);
 	arena_free(&a);
