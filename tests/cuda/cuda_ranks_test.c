@@ -606,9 +606,7 @@ static void test_failing(const struct ccs_module *m, const char *name, bool late
 
 static void test_env(const struct ccs_module *m)
 {
-	struct scene s = {
-		.m = &m, .nm = 1, .n = 4, .play = play_all, .port = 20000 + (int)getpid() % 10000
-	};
+	struct scene s = { .m = &m, .nm = 1, .n = 4, .play = play_all, .port = free_port() };
 	bool all = perform(&s);
 	struct ccs_comm *comm;
 

@@ -8,9 +8,11 @@
  */
 #include "tests/support/meeting.h"
 #include "tests/support/processes.h"
+#include "tests/support/team.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -473,9 +475,44 @@ static int none_for_a_caller(void *of, int index)
 			     "has no file descriptor left"));
 }
 
+/* Descriptors that a program which is started from here would have, too. */
+static int inherited(void)
+{
+	int n = 0;
+
+	for (int fd = 3; fd < 1024; fd++)
+		n += fcntl(fd, F_GETFD) == 0;
+	return n;
+}
+
+/* While rank 0 waits for rank 2, with rank 1 and a silent caller connected. */
+static int close_on_exec(void *of, int index)
+{
+	struct part *p = of;
+	int before = inherited(), files = holdings_now().files;
+	bool ok;
+
+	(void)index;
+	part_start(p + 0);
+	part_start(p + 1);
+	connect_to(atoi(strchr(p->env.address, ':') + 1));
+	/* A port, the caller's two ends, rank 1's two ends. */
+	for (int i = 0; i < 1000 * ENOUGH && holdings_now().files < files + 5; i++)
+		usleep(1000);
+	ok = inherited() == before + 1; /* the caller's own */
+	part_start(p + 2);
+	for (int r = 0; r < 3; r++)
+		part_end(p + r);
+	return !(ok && parts_have_sum(p, 3));
+}
+
 static void test_descriptors(void)
 {
 	struct part p[40];
+
+	parts_make(p, 3, free_port(), ENOUGH);
+	say(processes_run(1, close_on_exec, p),
+	    "no program that is started has a meeting's descriptors");
 
 	parts_make(p, 40, free_port(), ENOUGH);
 	say(processes_run(2, few_for_rank_0, p), "a rank 0 without descriptors says so to all");

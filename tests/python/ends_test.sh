@@ -37,7 +37,7 @@ if dist.get_rank() == 0:
 else:
     dist.irecv(torch.empty(100000), 0)
 end
-port=$((20000 + $$ % 10000))
+new_port
 for r in 1 0; do
 	(by_torchrun $r; timeout 200 "$python" "$tmp/messages.py"; echo $? >"$tmp/rc$r") 2>"$tmp/err$r" &
 done

@@ -39,9 +39,10 @@ pair() {
 	says "... calls that differ are reported in both" "$tmp/out0" '^[A-Z]+ .*(sum|max)'
 	holds "... with the same text" cmp "$tmp/out0" "$tmp/out1"
 }
+new_port
 by_environment() {
-	RANK=$1 WORLD_SIZE=2 LOCAL_RANK=$1 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 \
-		MASTER_PORT=$((20000 + $$ % 10000)) timeout 60 python3 tests/python/processes.py
+	by_torchrun "$1"
+	timeout 60 python3 tests/python/processes.py
 }
 by_job() { timeout 60 python3 tests/python/processes.py "$1" "python-test-$$"; }
 pair "processes by the launcher's environment" by_environment

@@ -62,7 +62,7 @@ dist.all_reduce(t)
 print(t.item())
 end
 site=$(echo "$tmp"/venv/lib/python3*/site-packages)
-port=$((20000 + $$ % 10000))
+new_port
 for r in 1 0; do
 	alone RANK=$r WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port PYTHONPATH="$site" \
 		timeout 200 "$python" group.py >"$tmp/out$r" 2>"$tmp/err$r" &
