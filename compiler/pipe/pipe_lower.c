@@ -32,8 +32,8 @@ static void add_new(struct ctx *c, struct pipe *to, const struct pipe_action *fo
 	ARENA_PUSH(c->arena, to->v, to->n, to->cap) = x;
 }
 
-/* Behind the bracket of rows i .. end - 1, rows end .. ahead - 1 are a window over the brackets to come of the rank, with
- * the next ACTIVE stages, which have their weights. By stage: `uses` in the window, and backwards that are `left`. */
+/* Behind the bracket of rows i .. end - 1, rows end .. ahead - 1 are a window over the rank's next brackets, with the
+ * next ACTIVE stages, which have their weights. By stage: `uses` in the window, and backwards that are `left`. */
 static void add_local(struct ctx *c, const struct pipe *p, struct pipe *to)
 {
 	uint32_t *uses = ARENA_ARRAY(c->scratch, uint32_t, p->nstages);
