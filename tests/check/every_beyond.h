@@ -23,6 +23,12 @@
 	"  if x < X - 1 { recv data from rank + 1 }\n  if x > 0 { send data to rank - 1 }\n" columns \
 	"}\n"
 
+/* An exchange with each other rank. */
+#define XOR(messages) \
+	"schedule exchange\n  implements all_to_all(in a[N], out b[N])\n  where ispow2(N)\n{\n" \
+	"  copy a[rank] into b[rank]\n  for s in 1..N {\n    let peer = rank ^ s\n" \
+	"    step {\n" messages "    }\n  }\n}\n"
+
 /* Texts that are right for small N, and what shows that they are wrong; or for their own X, so
  * that nothing may be said of every X. */
 static const struct {
@@ -185,6 +191,15 @@ static const struct {
 	       "    } else { if y < 40 { send data to x } }\n  }\n"
 	       "  if rank == 0 {\n    for q in 1..N { send data to q }\n"
 	       "  } else {\n    recv data from 0\n  }\n") },
+	/* iterations that wait for one another's messages; with the same peer, or chunk */
+	{ "-n 128", XOR("      send a[peer] to peer\n"
+			"      recv b[rank ^ (N > 100 && s < 3 ? 3 - s : s)]"
+			" from rank ^ (N > 100 && s < 3 ? 3 - s : s)\n") },
+	{ "-n 128", XOR("      send a[peer] to peer\n      recv b[peer] from peer\n"
+			"      if N > 100 && s > 2 {\n        send a[rank ^ 1] to rank ^ 1\n"
+			"        recv b[rank ^ 2] from rank ^ 1\n      }\n") },
+	{ "-n 128", XOR("      send a[peer] to peer\n"
+			"      recv b[N > 100 && s == 3 ? rank ^ 2 : peer] from peer\n") },
 	/* tracks hold no number below 0: a loop that begins there, a sum, who has begun */
 	{ "-n 128", "schedule below_in_loop\n  implements allreduce(inout data[2])\n"
 		    "  where ispow2(N)\n{\n  scratch t[2]\n"

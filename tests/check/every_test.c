@@ -81,6 +81,7 @@ static const char *const proved[] = {
 	"../tests/check/good/hand_star",
 	"../tests/check/good/hand_two_chains",
 	"../tests/check/good/hand_two_levels",
+	"../tests/check/good/hand_xor_exchange",
 };
 enum { NPROVED = sizeof(proved) / sizeof(*proved) };
 

@@ -14,6 +14,7 @@
  *   powers_instance.c     one schedule for all N: possible values, its buffers, its contract
  *   powers_chunks.c       references -> chunks
  *   powers_walk.c         the text -> items: operations of all ranks at once, and loops over k
+ *   powers_trips.c        ... the messages of all trips of a loop at once
  *   powers_calls.c        calls of procs
  *   powers_trees.c        items of trees -> loops over the levels of the tree
  *   powers_order.c        items -> moves: one run, in which each move is of all ranks at once
@@ -121,8 +122,9 @@ struct act {
 	bool joins;    /* a union, not a sum: for sets of begun ranks */
 	uint64_t fifo; /* messages: the path of blocks of pars */
 	int64_t channel;
-	bool stepped;		  /* ... of a run in reversed numbers */
-	uint32_t buffer, source;  /* the buffer written; the buffer read by a local act or a send */
+	uint32_t trips_of;	 /* all trips of this loop at once, with its other items; 0: none */
+	bool stepped;		 /* ... of a run in reversed numbers */
+	uint32_t buffer, source; /* the buffer written; the buffer read by a local act or a send */
 	const struct dfa *chunks; /* messages: N, D, root, rank, from (the peer), offset, chunk */
 	const struct dfa *local;  /* local: N, D, root, rank = from, chunk, source */
 	bool up;		  /* loops: D doubles, else it is halved */
@@ -185,6 +187,7 @@ struct power_forms {
 	bool rendezvous; /* there are 0 slots: a send waits for its receive */
 	bool joined;	 /* the topology's switches join all ranks: its links are not looked at */
 	bool trees;	 /* some loops are over the levels of a tree */
+	uint32_t merged; /* loops with messages, of which all trips run at once */
 	bool pars;	 /* the text has a par, or a channel */
 	struct induction *inductions;
 	uint32_t ninductions, capinductions;
@@ -206,6 +209,10 @@ struct power_walk {
 	struct act *to; /* a loop or the whole text */
 	const struct dfa *link_pairs;
 };
+
+/* ---- powers_trips.c ---- */
+/** Makes the messages of a trip, from item `first` on, those of all trips. False: f->why. */
+bool power_trips(struct power_walk *w, const struct stmt *s, uint32_t first);
 
 /* ---- powers_numbers.c ---- */
 /** Notes why there is no proof, if it is the first reason; returns false. */

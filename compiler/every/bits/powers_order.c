@@ -191,12 +191,26 @@ static bool waits(const struct ordering *o, const struct waiting *x)
 	return false;
 }
 
+/* The loop of which some items have run, and some have not; 0: none. They run without others
+ * between (powers_trips.c). */
+static uint32_t begun_loop(const struct ordering *o)
+{
+	for (uint32_t a = 0; a < o->n; a++)
+		for (uint32_t b = 0; b < o->n && o->v[a].item->trips_of; b++)
+			if (o->v[a].done && !o->v[b].done &&
+			    o->v[a].item->trips_of == o->v[b].item->trips_of)
+				return o->v[a].item->trips_of;
+	return 0;
+}
+
 /* Runs the next item that can run; false: there is none. */
 static bool run_next(struct ordering *o)
 {
+	const uint32_t only = begun_loop(o);
+
 	for (uint32_t k = 0; k < o->n && !o->f->why; k++)
-		if (!o->v[k].done && comes_next(o, k) && !waits(o, &o->v[k]) &&
-		    run_item(o, &o->v[k]))
+		if (!o->v[k].done && (!only || o->v[k].item->trips_of == only) &&
+		    comes_next(o, k) && !waits(o, &o->v[k]) && run_item(o, &o->v[k]))
 			return o->v[k].done = true;
 	return false;
 }

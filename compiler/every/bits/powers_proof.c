@@ -323,6 +323,8 @@ struct every powers_prove(struct ctx *c, const struct instance *in, uint32_t lea
 	if (e.proved) {
 		keep_words(c->arena, &f, &heads, &e);
 		e.why = f.rendezvous ? "a certificate cannot express a run with 0 slots"
+			: f.merged
+				? "a certificate cannot express loops whose iterations exchange messages"
 			: f.begun != NONE && (f.full || f.ncontract)
 				? "a certificate cannot express an order of ranks together with "
 				  "data"

@@ -5,8 +5,8 @@
  * statement. For each condition that would make a statement an error (an index outside its buffer,
  * a peer that is no rank, a failed assert), the walk proves that no tuple satisfies it (ccs(5)
  * 4-6). Texts may have operations, steps, ifs, groups, pars, calls, and three kinds of loops: over
- * a logarithm, without nesting; over chunks, with independent copies as trips; and of few trips,
- * which are unrolled. O(text with its calls) automata, and O(operations^2) for a step or a par.
+ * a logarithm, without nesting; over chunks or peers, with independent copies or messages as trips
+ * (powers_trips.c); and of few trips, which are unrolled. O(text with its calls) automata, and O(operations^2) for a step or a par.
  */
 #include "compiler/every/bits/powers.h"
 
@@ -98,7 +98,7 @@ static bool message(struct power_walk *w, const struct stmt *s)
 	struct value_chunks c;
 	const char *why = "a peer may be out of range, or the rank itself";
 
-	if (w->in_chunks)
+	if (w->in_chunks && f->begun != NONE)
 		return power_fail(f, s->span, "messages in a loop over chunks");
 	if (!power_number(w, s->e, &peer) ||
 	    !power_ordered(w, &peer, OP_GE, &zero, s->e->span, why) ||
@@ -224,10 +224,8 @@ static bool step(struct power_walk *w, const struct stmt *s)
 	struct act all = { .body = NULL }, *outer = w->to;
 	bool in_step = w->in_step;
 
-	if (in_step || w->in_chunks)
-		return power_fail(
-			f, s->span,
-			"a step in a step, or in a loop whose number of trips grows with N");
+	if (in_step)
+		return power_fail(f, s->span, "a step in a step");
 	w->to = &all;
 	w->in_step = true;
 	bool ok = power_list(w, s->body);
@@ -328,10 +326,10 @@ static bool loop_of_chunks(struct power_walk *w, const struct stmt *s, const str
 	struct power_forms *f = w->f;
 	struct value j = value_track(TRACK_J), zero = value_constant(0);
 
-	if (w->in_chunks || w->in_step || s->kind == S_PAR_FOR)
+	if (w->in_chunks || s->kind == S_PAR_FOR)
 		return power_fail(
 			f, s->span,
-			"a loop in a loop whose number of trips grows with N, or in a step, or a par");
+			"a loop in a loop whose number of trips grows with N, or in a par");
 	if (!power_ordered(w, lo, OP_GE, &zero, s->span, "a loop that may begin below 0"))
 		return false; /* a track has no negative numbers */
 	const struct dfa *d = power_and(f, w->domain, value_compare(f, OP_GE, &j, lo));
@@ -340,8 +338,17 @@ static bool loop_of_chunks(struct power_walk *w, const struct stmt *s, const str
 	uint32_t before = w->to->nbody;
 	bool ok = body_of(w, power_and(f, d, value_compare(f, OP_LT, &j, hi)), s->body);
 	w->in_chunks = false;
-	return ok && (w->to->nbody <= before + 1 ||
-		      power_fail(f, s->span, "several operations in a loop over chunks"));
+	if (!ok || w->to->nbody == before ||
+	    (w->to->nbody == before + 1 && w->to->body[before].kind == ITEM_LOCAL))
+		return ok;
+	if (!power_trips(w, s, before))
+		return false;
+	for (uint32_t a = before; a < w->to->nbody; a++)
+		for (uint32_t b = a + 1; b < w->to->nbody; b++)
+			if (races(f, &w->to->body[a], &w->to->body[b]))
+				return power_fail(f, s->span,
+						  "iterations of a loop may touch the same chunk");
+	return true;
 }
 
 /* 2^v times 2^more, for a bound v of a loop: a number from -1 on, or a logarithm. */

@@ -68,8 +68,8 @@ static bool take_effect(struct forms *f, const struct affine_proof *p, const cha
 	for (uint32_t i = 0; i < p->pairs.n; i++)
 		add_map(of_numbers(isl_map_copy(p->pairs.v[i].map), f->dims, false, name),
 			&to->messages);
-	if (!to->holds || f->some || f->nbuffers > 1)
-		return false; /* a scratch may be cut differently from parts of several chunks */
+	if (!to->holds || f->some)
+		return false;
 	to->holds = of_numbers(to->holds, f->dims, to->parts, name);
 	to->whole = to->large = !to->parts;
 	return true;
@@ -107,7 +107,19 @@ bool grid_effect(struct grid_run *r, const struct decl *d, struct span at, uint3
 		g->line = f.line;
 	affine_proof_free(&f, &p);
 	forms_free(&f);
-	return ok || grid_fail(g, at, "a callee with a `where` or a scratch");
+	return ok || grid_fail(g, at, "a callee with a `where`");
+}
+
+/* Whether a text declares a scratch, itself or in a call; calls that are nested deeper than CALLS_DEEP may. */
+static bool has_scratch(const struct stmt *s, uint32_t calls)
+{
+	for (; s; s = s->next)
+		if (s->kind == S_SCRATCH || has_scratch(s->body, calls) ||
+		    has_scratch(s->orelse, calls) ||
+		    (s->kind == S_CALL &&
+		     (calls == CALLS_DEEP || has_scratch(s->callee->body, calls + 1))))
+			return true;
+	return false;
 }
 
 /* The same of a callee. */
@@ -117,6 +129,9 @@ static bool by_proof(struct grid_run *r, const struct stmt *call, uint32_t numbe
 	struct decl d;
 	struct buffer_def b;
 
+	/* a scratch may be cut differently from parts of several chunks */
+	if (has_scratch(call->callee->body, 0))
+		return grid_fail(r->g, call->span, "a callee with a scratch");
 	if (as_schedule(call, &d, &b, &to->parts))
 		return grid_effect(r, &d, call->span, number, to);
 	return grid_fail(r->g, call->span,
@@ -210,18 +225,6 @@ static bool has_known_contract(const struct stmt *call, const struct binding **r
 	       call->args->ref && d->buffers && !d->buffers->next && d->buffers->dir == DIR_INOUT &&
 	       !d->buffers->blocks && !d->buffers->sized && !d->buffers->by_column &&
 	       only_root(d, root) && chunk_by_chunk(d, all);
-}
-
-/* Whether a text declares a scratch, itself or in a call; calls that are nested deeper than CALLS_DEEP may. */
-static bool has_scratch(const struct stmt *s, uint32_t calls)
-{
-	for (; s; s = s->next)
-		if (s->kind == S_SCRATCH || has_scratch(s->body, calls) ||
-		    has_scratch(s->orelse, calls) ||
-		    (s->kind == S_CALL &&
-		     (calls == CALLS_DEEP || has_scratch(s->callee->body, calls + 1))))
-			return true;
-	return false;
 }
 
 bool grid_call_of_contract(struct grid_run *r, const struct stmt *call, uint32_t number,

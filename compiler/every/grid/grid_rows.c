@@ -17,22 +17,29 @@
  * range for each trip of the loops around. Those other than `number` are the same in all
  * operations, do not depend on a loop, and are the same for all ranks of the group, by
  * grid_group_cells(). Groups are disjoint, and a loop's trips are decided by the group's numbers
- * alone; so all ranks come to the end of the text, and it is a call in groups. The longest list of
- * statements of this form is taken. O(digits * nodes), and the proofs.
+ * alone; so all ranks come to the end of the text, and it is a call in groups. A scratch of the main
+ * text is declared in the text instead, which so neither reads what the scratch held before nor
+ * leaves a value in it. The longest list of statements of this form is taken. O(digits * nodes), and
+ * the proofs.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/grid/grid.h"
 
 #include "lang/lang.h"
 
+/* The chunks of a buffer that a text uses: without digit `number`, which the buffer has if `parts`. */
+struct rows_view {
+	bool some, parts;
+	struct grid_cells cells;
+};
+
 /* A text in the making. */
 struct rows {
 	struct grid *g;
 	uint32_t number;		 /* the digit */
 	struct symbol *loop[GRID_ATOMS]; /* of an atom: the variable of a loop around; or NULL */
-	bool some;			 /* there are chunks: */
-	struct grid_cells view;		 /* ... without digit `number` */
-	bool parts;			 /* ... which their buffer has */
+	struct rows_view *views;	 /* by buffer */
+	uint32_t main;			 /* the buffer that is no scratch; NONE: not known yet */
 	uint32_t zero; /* bits: atoms that are 0 for all ranks that run the text */
 };
 
@@ -193,22 +200,27 @@ static struct ref *part(struct rows *t, const struct ref *r)
 
 	if (!grid_cells_of(t->g, r, &c))
 		return NULL;
-	bool parts = t->g->buffers[c.buffer].used & own;
+	const struct grid_buffer *b = &t->g->buffers[c.buffer];
+	struct rows_view *v = &t->views[c.buffer];
+	bool parts = b->used & own;
 	to->kind = parts && !(c.free & own) ? REF_ONE : REF_ALL;
-	to->sym = t->g->buffers[c.buffer].def->sym;
+	to->sym = b->def->sym;
 	if (to->kind == REF_ONE && !(to->lo = written(t, &c.digit[t->number], r->span)))
 		return NULL;
 	c.free |= parts ? own : 0;
 	c.digit[t->number] = grid_number(0);
-	if (t->some && (c.buffer != t->view.buffer || c.free != t->view.free))
+	if (b->def->dir != DIR_SCRATCH) {
+		if (t->main != NONE && t->main != c.buffer)
+			return NULL;
+		t->main = c.buffer;
+	}
+	if (v->some && c.free != v->cells.free)
 		return NULL;
 	for (uint32_t i = 0; i < t->g->m; i++)
 		if (in_loops(t, &c.digit[i]) ||
-		    (t->some && !grid_equal(&c.digit[i], &t->view.digit[i])))
+		    (v->some && !grid_equal(&c.digit[i], &v->cells.digit[i])))
 			return NULL;
-	t->view = c;
-	t->parts = parts;
-	t->some = true;
+	*v = (struct rows_view){ true, parts, c };
 	return to;
 }
 
@@ -289,28 +301,69 @@ bool grid_has_messages(const struct stmt *s)
 	       lang_has_stmt(&one, S_REDUCE_FROM);
 }
 
+static struct buffer_def *declared(const struct rows *t, uint32_t b)
+{
+	struct buffer_def *d = arena_copy(t->g->arena, t->g->buffers[b].def, sizeof(*d));
+
+	d->next = NULL;
+	d->count = t->views[b].parts ? node(t, E_N, d->span) : number(t, 1, d->span);
+	return d;
+}
+
+/* Declares the scratches in the text: what they hold before it is not read, and lost after it. Their
+ * parts must have the shape of the main buffer's. */
+static bool scratches(struct grid_run *r, const struct rows *t, const struct stmt *s,
+		      const isl_set *who, struct stmt **body)
+{
+	const uint32_t own = 1u << t->number, shape = t->views[t->main].cells.free & ~own;
+
+	for (uint32_t b = 0; b < t->g->nbuffers; b++) {
+		const struct rows_view *v = &t->views[b];
+		if (!v->some || b == t->main)
+			continue;
+		isl_set *lost = (v->cells.free & ~own) == shape
+					? grid_group_cells(r, t->number, who, &v->cells, s->span)
+					: NULL;
+		if (!lost)
+			return false;
+		r->holds = isl_map_subtract_domain(r->holds, lost);
+		r->wordless = "a certificate cannot express messages to a scratch of a grid";
+		*body = ARENA_MAKE(t->g->arena, struct stmt, .kind = S_SCRATCH, .span = s->span,
+				   .buffer = declared(t, b), .next = *body);
+	}
+	return true;
+}
+
 /* Runs the text: `body`, in the groups of ranks `who`. */
 static bool run(struct grid_run *r, const struct rows *t, const struct stmt *s, struct stmt *body,
 		const isl_set *who)
 {
 	struct grid *g = r->g;
-	const struct grid_buffer *b = &g->buffers[t->view.buffer];
-	struct buffer_def one = *b->def;
-	struct decl d = { .kind = D_PROC, .name = g->in->schedule->name, .body = body };
-	struct grid_call c = { .parts = t->parts };
+	const struct rows_view *v = &t->views[t->main];
+	struct decl d = { .kind = D_PROC, .name = g->in->schedule->name };
+	struct grid_call c = { .parts = v->parts };
 
-	one.next = NULL;
-	one.dir = DIR_INOUT;
-	one.count = t->parts ? node(t, E_N, one.span) : number(t, 1, one.span);
-	d.buffers = &one;
-	isl_set *mine = b->def->dir != DIR_IN && grid_effect(r, &d, s->span, t->number, &c)
-				? grid_group_cells(r, t->number, who, &t->view, s->span)
+	if (g->buffers[t->main].def->dir == DIR_IN)
+		return false;
+	d.buffers = declared(t, t->main);
+	d.buffers->dir = DIR_INOUT;
+	isl_map *before = isl_map_copy(r->holds);
+	bool ok = scratches(r, t, s, who, &body);
+	d.body = body;
+	isl_set *mine = ok && grid_effect(r, &d, s->span, t->number, &c)
+				? grid_group_cells(r, t->number, who, &v->cells, s->span)
 				: NULL;
-	bool ok = mine && grid_make_calls(r, &c, t->number, mine, s->span);
+	ok = mine && grid_make_calls(r, &c, t->number, mine, s->span);
 	if (ok)
-		grid_words_call(r, s, &c, t->number, who, &t->view);
+		grid_words_call(r, s, &c, t->number, who, &v->cells);
 	grid_call_free(&c);
-	return ok;
+	if (ok) {
+		isl_map_free(before);
+		return true;
+	}
+	isl_map_free(r->holds);
+	r->holds = before;
+	return false;
 }
 
 /* Removes the atoms from `n` on. */
@@ -347,17 +400,18 @@ static isl_set *branch(struct grid *g, const struct stmt *s, uint32_t *zero)
 static bool along(struct grid_run *r, const struct stmt **s, uint32_t number, bool inner)
 {
 	struct grid *g = r->g;
-	struct rows t = { .g = g, .number = number };
+	struct rows t = { .g = g, .number = number, .main = NONE };
 	struct stmt *body = NULL, **to = &body;
 	const struct stmt *at = inner ? (*s)->body : *s, *last = *s;
 	isl_set *who = inner ? branch(g, *s, &t.zero) : grid_any(g);
 
+	t.views = ARENA_ARRAY(g->arena, struct rows_view, g->nbuffers + 1);
 	for (; who && at; last = inner ? *s : at, at = at->next)
 		if ((inner || (at->kind != S_LET && at->kind != S_FN)) /* done by names() */ &&
 		    !append(&t, at, &to))
 			break;
 	g->why = NULL;
-	bool ok = who && (!inner || !at) && body && t.some && run(r, &t, *s, body, who);
+	bool ok = who && (!inner || !at) && body && t.main != NONE && run(r, &t, *s, body, who);
 	isl_set_free(who);
 	*s = ok ? last : *s;
 	return ok;
