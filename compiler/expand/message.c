@@ -525,6 +525,10 @@ static RARE bool fifo_of(struct cursor *v, struct opsite *s, uint32_t other, uin
 				       src, dst, t->name.name);
 	if (g)
 		diag_note(v->ctx->diags, g, t->name.span, "%s", links_text(v, src, dst));
+	if (g && !v->here.stride)
+		diag_note(v->ctx->diags, g, NOWHERE,
+			  "in the list of the group they are entries %" PRId64 " and %" PRId64,
+			  number_in_group(v, src), number_in_group(v, dst));
 	expand_peer_help(v->ctx, g, s->stmt->e);
 	return false;
 }
