@@ -727,6 +727,7 @@ void serial_warn(struct session *s, const struct decl *schedule, const struct se
 	if (!search_init(&x, s, schedule, found->nranks, found->work, diag_warning_bit(W_SERIAL)) ||
 	    !g)
 		return;
+	x.all_used = false; /* a step may do without the names of an order */
 	for (const struct decl *d = s->module->main->decls; d; d = d->next)
 		if (d == schedule || d->kind == D_PROC)
 			push_merges(&x.e, d->body);
