@@ -13,6 +13,7 @@
 struct work {
 	uint64_t done, most; /* beyond `most`, the run of the ranks stops */
 	bool spent;	     /* the run has stopped */
+	uint64_t blame;	     /* parts of values that witnesses may still visit (witness/blame.c) */
 };
 
 /** Whether the limit is exceeded; if so, sets `spent`. `w` may be NULL. */
@@ -22,6 +23,8 @@ static inline bool work_is_spent(struct work *w)
 		w->spent = true;
 	return w && w->spent;
 }
+
+#define MOST_BLAME (1ull << 23) /* some 0.8 s */
 
 /* Work in addition to that of the text, for all passes: for an operation or link, a group or call,
  * a block of a par, a chunk that an operation touches, and an operation if buffers are `sized`. */

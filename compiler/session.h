@@ -39,6 +39,7 @@ struct session {
 	struct ccs_module *opened; /* the product, read back; or NULL */
 	struct arena_budget budget;
 	struct work work;	  /* without -n: of all schedules; `most`: the limit of this one */
+	uint64_t tried;		  /* work of trials of cures (text_cure.c) */
 	struct every_work *every; /* likewise of proofs for every N; NULL: none was tried yet */
 	uint32_t njobs, job;	  /* schedules that are checked, and the number of this one */
 	bool same_text;		  /* fmt -i: the file is canonical already */

@@ -16,7 +16,8 @@
  * its defaults, or only with slots, comes behind. Two edits of a kind in one statement, or in this and the next, are
  * one idea: they come before single edits that change more than a sign, a bound or a place. Else the
  * same edit at all places is tried, then a condition for N with an edit that is right for the N that
- * was wrong, then two edits of a kind. All trials together have MOST_WORK units of work.
+ * was wrong, then two edits of a kind. The trials of all schedules together have MOST_WORK units of work; each takes
+ * at most half of what is left.
  */
 #include "compiler/every/every.h"
 #include "compiler/text_edits.h"
@@ -26,7 +27,7 @@
 
 #define MOST_BYTES (1u << 15)  /* of the file */
 #define MOST_DOUBLED 4096      /* of a parameter, to see whether an edit is right by accident */
-#define MOST_WORK (1ull << 27) /* units of struct work: some 0.3 s */
+#define MOST_WORK (1ull << 28) /* units of struct work: some 0.6 s */
 #define WORK_BYTE 8u	       /* of a byte that is read and resolved again */
 #define WORK_SMALL (1ull << 18)
 
@@ -36,7 +37,7 @@ typedef const struct edit *const *edit_list;
 
 struct search {
 	struct edits e;
-	uint64_t left;			      /* work */
+	uint64_t left, most;		      /* work */
 	uint64_t cost, each;		      /* of the check that found it wrong, and of a trial */
 	const struct edit *parts[MOST_PARTS]; /* right for the N that was wrong, but not for all */
 	uint32_t nparts;
@@ -148,14 +149,20 @@ static bool is_right(struct search *x, const char *text, uint32_t nranks, uint64
 	return right;
 }
 
+static bool spend(struct search *x, uint64_t work)
+{
+	if (x->left < work)
+		return false;
+	x->left -= work;
+	x->e.s->tried += work;
+	return true;
+}
+
 static bool is_right_for_all(struct search *x, const char *text, struct setting *more, size_t nmore)
 {
 	uint64_t work = 16 * (4 * (is_small(x) ? x->cost : 0) + WORK_SMALL);
 
-	if (x->left < work / 8)
-		return false;
-	x->left -= work / 8;
-	return is_right(x, text, 0, work, more, nmore);
+	return spend(x, work / 8) && is_right(x, text, 0, work, more, nmore);
 }
 
 static const char *text_with(struct search *x, edit_list v, uint32_t n)
@@ -201,9 +208,8 @@ static bool passes(struct search *x, edit_list v, uint32_t n)
 	uint64_t work = (is_small(x) ? 4 : 32) * x->cost + WORK_SMALL;
 	bool limited = v[0]->far == LIMITED || v[n - 1]->far == LIMITED;
 
-	if (x->left < x->each)
+	if (!spend(x, x->each))
 		return false;
-	x->left -= x->each;
 	/* A text that no longer uses a name gives up what the name was for. */
 	x->warns &= ~diag_warning_bit(W_UNUSED);
 	if (x->all_used && v[0]->far < ELSEWHERE)
@@ -223,16 +229,31 @@ static bool passes(struct search *x, edit_list v, uint32_t n)
 	return false;
 }
 
+/* " in line 3"; where the line has that text more than once, with its column. */
+static const char *in_line(struct search *x, struct span shown)
+{
+	struct edits *t = &x->e;
+	struct place at = source_place(&t->s->sources, shown.lo);
+	const char *text = text_of(t, shown);
+	uint32_t n, seen = 0;
+	const char *line = source_line(at.source, at.line, &n);
+
+	line = arena_strndup(&t->s->arena, line, n);
+	for (; (line = strstr(line, text)); line += strlen(text))
+		seen++;
+	return seen > 1 ? arena_printf(&t->s->arena, " in line %u, column %u,", at.line, at.column)
+			: arena_printf(&t->s->arena, " in line %u", at.line);
+}
+
 static const char *edit_text(struct search *x, const struct edit *e)
 {
 	struct edits *t = &x->e;
 
 	if (e->what)
 		return e->what;
-	return arena_printf(&t->s->arena, "`%s` in place of `%s` in line %u",
+	return arena_printf(&t->s->arena, "`%s` in place of `%s`%s",
 			    text_clipped(t, text_edited(t, &e, 1, e->shown)),
-			    text_clipped(t, text_of(t, e->shown)),
-			    source_place(&t->s->sources, e->shown.lo).line);
+			    text_clipped(t, text_of(t, e->shown)), in_line(x, e->shown));
 }
 
 static uint32_t line_of(struct search *x, const struct edit *e)
@@ -469,7 +490,7 @@ static bool try_two(struct search *x, struct diag *g, const struct edit *e, cons
 	bool after = e->span.lo > f->span.lo;
 	const struct edit *v[] = { after ? f : e, after ? e : f };
 
-	if (x->left < MOST_WORK / 8) /* for the trials after the pairs */
+	if (x->left < x->most / 8) /* for the trials after the pairs */
 		return false;
 	if (v[0]->span.hi > v[1]->span.lo || !passes(x, v, 2))
 		return false;
@@ -541,11 +562,12 @@ static bool search_init(struct search *x, struct session *s, const struct decl *
 				     .schedule = schedule,
 				     .source = s->module->main->source,
 				     .nranks = nranks },
-			      .left = MOST_WORK,
+			      .most = (MOST_WORK - s->tried) / 2,
 			      .cost = cost,
 			      .each = nranks <= EVERY_TRIED ? cost : 0,
 			      .all_used = !names_unused(s),
 			      .warns = warns };
+	x->left = x->most;
 	for (uint32_t i = 0; i < v->n; i++)
 		x->each += (uint64_t)v->v[i]->len * WORK_BYTE;
 	return !s->o->most_work && x->e.source->len <= MOST_BYTES;

@@ -19,8 +19,6 @@
 #include <inttypes.h>
 
 #define MAX_MISTAKES 24u
-#define MAX_WORK (1ull << 21) /* visited parts of values; then the witness may be less exact */
-#define WORK_PART 20u	      /* of one, in units of struct work */
 
 struct culprit {
 	struct stored store;
@@ -267,6 +265,8 @@ static void note_collective(struct trace *t, struct ctx *c, struct diag *g,
 	uint32_t *of_rank = ARENA_ARRAY(t->arena, uint32_t, p->nranks), ranks = 0;
 	uint32_t *of_cell = ARENA_ARRAY(t->arena, uint32_t, p->cells), once = 0, asked = 0;
 
+	uint64_t limit = t->values->work + t->most;
+
 	if (m->code != 403 || m->want.n != 1 || m->want.v[0].n != p->nranks ||
 	    (uint64_t)p->cells * p->nranks > MOST_COMPARED)
 		return;
@@ -276,6 +276,8 @@ static void note_collective(struct trace *t, struct ctx *c, struct diag *g,
 			if (row == NONE || contract_clause(k, row) != m->clause)
 				continue;
 			asked++;
+			if (t->values->work > limit)
+				return;
 			bool right = !classify(t, replay_value(t->finished, q, i),
 					       contract_value(k, row));
 			of_rank[q] += right;
@@ -444,23 +446,29 @@ static const struct mistake *choose(const struct trace *t, const struct ensures 
 	return best;
 }
 
-/* What may be visited: a check with a limit, such as a trial of a cure, has no more time for it. */
-static uint64_t most_work(const struct work *w)
+/* The parts of values that may be visited; beyond them the witness may be less exact. Of what is left a witness gets
+ * a quarter, so that none of many is without any. */
+static uint64_t most_parts(const struct work *w)
 {
-	uint64_t left = !w ? UINT64_MAX : w->most > w->done ? w->most - w->done : 0;
-
-	return left / WORK_PART < MAX_WORK ? left / WORK_PART : MAX_WORK;
+	return (w ? w->blame : MOST_BLAME) / 4;
 }
 
 void blame(struct ctx *c, const struct program *p, const struct contract *k,
 	   const struct order *order, struct replay *r)
 {
 	struct trace *t = ARENA_NEW(c->scratch, struct trace);
+	uint64_t before = r->values.work, used;
 
+	c->diags->phase = PHASE_CONTRACT;
+	if (c->work && !c->work->blame) {
+		diag_add(c->diags, SEV_ERROR, 405, p->instance.schedule->name.span, NO_RANK,
+			 "a chunk ends with the wrong data");
+		return;
+	}
 	t->arena = c->scratch;
 	t->finished = r;
 	t->values = &r->values;
-	t->most = most_work(c->work);
+	t->most = most_parts(c->work);
 	find_mistakes(t, k, r);
 	for (uint32_t i = 0; i < t->n; i++)
 		prepare(t, &t->v[i]);
@@ -472,6 +480,9 @@ void blame(struct ctx *c, const struct program *p, const struct contract *k,
 	t->r.arg = t;
 	replay_run(&t->r, order);
 	c->diags->phase = PHASE_CONTRACT;
+	used = t->values->work - before;
+	if (c->work)
+		c->work->blame -= used < t->most ? used : t->most;
 	for (uint32_t i = 0; i < t->n; i++) {
 		const struct mistake *m = choose(t, t->v[i].clause);
 		uint64_t others = 0;

@@ -467,11 +467,14 @@ static void help_parameters(struct resolver *r, const struct stmt *s, const stru
 	if (i < taken && callee->buffers)
 		help_buffers(r, callee, i, g);
 	if (i < taken && callee->formals) {
-		text = "";
+		const char *missing = "";
+		uint32_t k = 0, n = 0;
 		for (const struct param *f = callee->formals; f; f = f->next)
-			text = arena_printf(r->arena, "%s%s%s", text, *text ? ", " : "",
-					    param_symbol(f)->name);
-		diag_help(r->d, g, "write: %s(%s)", s->name.name, text);
+			if (k++ >= i)
+				missing = arena_printf(r->arena, "%s%s`%s`", missing,
+						       n++ ? ", " : "", param_symbol(f)->name);
+		diag_help(r->d, g, "%s %s missing: %s(%s%s...)", missing, n > 1 ? "are" : "is",
+			  s->name.name, text, i ? ", " : "");
 	}
 	if (i <= taken || s->more)
 		return;
