@@ -229,7 +229,7 @@ static bool passes(struct search *x, edit_list v, uint32_t n)
 	return false;
 }
 
-/* " in line 3"; where the line has that text more than once, with its column. */
+/* " in line 3", or " in line 3 (column 7)" where the line has that text more than once. */
 static const char *in_line(struct search *x, struct span shown)
 {
 	struct edits *t = &x->e;
@@ -241,7 +241,7 @@ static const char *in_line(struct search *x, struct span shown)
 	line = arena_strndup(&t->s->arena, line, n);
 	for (; (line = strstr(line, text)); line += strlen(text))
 		seen++;
-	return seen > 1 ? arena_printf(&t->s->arena, " in line %u, column %u,", at.line, at.column)
+	return seen > 1 ? arena_printf(&t->s->arena, " in line %u (column %u)", at.line, at.column)
 			: arena_printf(&t->s->arena, " in line %u", at.line);
 }
 
@@ -442,6 +442,24 @@ static bool try_single(struct search *x, struct diag *g, enum far from, enum far
 }
 
 /* The same edit at all places with that text. */
+static uint32_t count_of(const char *text, const char *part)
+{
+	uint32_t n = 0;
+
+	for (; (text = strstr(text, part)); text += strlen(part))
+		n++;
+	return n;
+}
+
+/* Whether an edit divides by N instead of another number: at all places, it makes one group of all groups. */
+static bool is_flat(struct search *x, const struct edit *e)
+{
+	const char *was = text_of(&x->e, e->shown), *is = text_edited(&x->e, &e, 1, e->shown);
+
+	return count_of(is, "% N") > count_of(was, "% N") ||
+	       count_of(is, "/ N") > count_of(was, "/ N");
+}
+
 static bool try_same(struct search *x, struct diag *g)
 {
 	struct edits *t = &x->e;
@@ -466,7 +484,7 @@ static bool try_same(struct search *x, struct diag *g)
 			     memcmp(text + (e->span.lo - base), text + (f->span.lo - base),
 				    e->span.hi - e->span.lo)))
 				continue;
-			seen = j < i;
+			seen = j < i || is_flat(x, f);
 			while (k > 0 && v[k - 1]->span.lo > f->span.lo)
 				k--;
 			if (k > 0 && v[k - 1]->span.lo == f->span.lo)

@@ -2346,7 +2346,9 @@ static void topologies(struct edits *x)
 		all.hi += (uint32_t)strcspn(x->source->text + (all.hi - x->source->base), ")") + 1;
 	for (const struct expr *e = x->schedule->topology_args; e; e = e->next) {
 		x->least = ADDED; /* another machine, too, if less than `full` is */
+		x->but = ", but on another machine";
 		expression_in(x, e, OTHER, all);
+		x->but = "";
 		x->least = CHANGED;
 		x->outer = all;
 		if (e->next && text_is_here(x, e->next->span))

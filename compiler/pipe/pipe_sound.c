@@ -211,8 +211,8 @@ bool pipe_ordered(struct ctx *c, const struct pipe *p)
 }
 
 /* What PyTorch 2.15's loader and runtime refuse of local actions. An UNSHARD opens the weights of a stage, a
- * REDUCE_GRAD the one reduction of a rank; the kind behind it closes them. A text of computations alone gets other
- * ones (pipe_lower.c). */
+ * REDUCE_GRAD the one reduction of a rank; the kind behind it closes them. A text without sends that has them gets
+ * other ones (pipe_lower.c). */
 static void check_locals(struct ctx *c, const struct pipe *p)
 {
 	enum { LOCAL = PIPE_UNSHARD };
@@ -277,7 +277,7 @@ bool pipe_sound(struct ctx *c, struct pipe *p)
 	p->nmbs = p->nmbs < most ? p->nmbs : most;
 	pipe_index(c->arena, p);
 	check_complete(c, p, last);
-	if (!c->diags->errors && pipe_ordered(c, p) && p->messages)
+	if (!c->diags->errors && pipe_ordered(c, p))
 		check_locals(c, p);
 	return !c->diags->errors;
 }

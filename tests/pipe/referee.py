@@ -232,7 +232,7 @@ def check(text):
         elif kind == "SEND_B":
             before("BI")
     fetched = {p[0] for line in text.flat for p in line if p[1] == "UNSHARD"}
-    for line in text.flat if text.talks else ():
+    for line in text.flat:
         weights, pending = set(), None  # stages that have theirs; the REDUCE_GRAD that is not waited for
         for at, part in enumerate(line):
             stage, kind, *_ = part

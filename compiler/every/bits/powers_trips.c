@@ -43,10 +43,11 @@ bool power_trips(struct power_walk *w, const struct stmt *s, uint32_t first)
 
 	for (uint32_t k = first; k < n; k++) {
 		bool send = v[k].kind == ITEM_SEND;
-		const struct dfa *one = dfa_exists(&f->d, v[k].chunks, BIT(TRACK_CHUNK));
+		const struct dfa *one;
 		if (v[k].kind == ITEM_LOCAL || v[k].kind == ITEM_LOOP || v[k].joins ||
 		    v[k].fifo != w->fifo || v[k].channel != w->channel)
 			return power_fail(f, s->span, "several operations in a loop over chunks");
+		one = dfa_exists(&f->d, v[k].chunks, BIT(TRACK_CHUNK));
 		if (!send && twice(f, dfa_exists(&f->d, v[k].chunks, BIT(TRACK_OFFSET)), true))
 			return power_fail(f, s->span,
 					  "iterations of a loop may write the same chunk");
