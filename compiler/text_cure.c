@@ -229,20 +229,26 @@ static bool passes(struct search *x, edit_list v, uint32_t n)
 	return false;
 }
 
+static uint32_t count_of(const char *text, const char *part)
+{
+	uint32_t n = 0;
+
+	for (; *part && (text = strstr(text, part)); text += strlen(part))
+		n++;
+	return n;
+}
+
 /* " in line 3", or " in line 3 (column 7)" where the line has that text more than once. */
 static const char *in_line(struct search *x, struct span shown)
 {
 	struct edits *t = &x->e;
 	struct place at = source_place(&t->s->sources, shown.lo);
-	const char *text = text_of(t, shown);
-	uint32_t n, seen = 0;
+	uint32_t n;
 	const char *line = source_line(at.source, at.line, &n);
 
-	line = arena_strndup(&t->s->arena, line, n);
-	for (; (line = strstr(line, text)); line += strlen(text))
-		seen++;
-	return seen > 1 ? arena_printf(&t->s->arena, " in line %u (column %u)", at.line, at.column)
-			: arena_printf(&t->s->arena, " in line %u", at.line);
+	return count_of(arena_strndup(&t->s->arena, line, n), text_of(t, shown)) > 1
+		       ? arena_printf(&t->s->arena, " in line %u (column %u)", at.line, at.column)
+		       : arena_printf(&t->s->arena, " in line %u", at.line);
 }
 
 static const char *edit_text(struct search *x, const struct edit *e)
@@ -442,15 +448,6 @@ static bool try_single(struct search *x, struct diag *g, enum far from, enum far
 }
 
 /* The same edit at all places with that text. */
-static uint32_t count_of(const char *text, const char *part)
-{
-	uint32_t n = 0;
-
-	for (; (text = strstr(text, part)); text += strlen(part))
-		n++;
-	return n;
-}
-
 /* Whether an edit divides by N instead of another number: at all places, it makes one group of all groups. */
 static bool is_flat(struct search *x, const struct edit *e)
 {
