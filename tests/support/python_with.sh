@@ -4,7 +4,7 @@
 for python in ${TEST_PYTHON:+"$TEST_PYTHON"} python3 /usr/bin/python3; do
 	if "$python" -c 'import importlib.util as u, sys
 sys.exit(sys.version_info < (3, 9) or not all(u.find_spec(m) for m in sys.argv[1:]))' "$@" 2>/dev/null; then
-		echo "$python"
+		command -v "$python" # its path: docs_test puts a python3 before it
 		exit 0
 	fi
 done
