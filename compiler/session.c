@@ -212,7 +212,7 @@ static void session_open(struct session *s, const struct options *o)
 	s->o = o;
 	s->compile_text = session_collect;
 	s->work.most = o->most_work ? o->most_work : UINT64_MAX;
-	s->work.blame = o->most_work ? 0 : MOST_BLAME; /* of a trial nobody reads reports */
+	s->work.blame = o->most_work ? 0 : MOST_BLAME; /* a trial prints no report */
 	s->budget.limit = memory_limit(o);
 	arena_init(&s->arena, &s->budget, &s->full);
 	arena_init(&s->instance, &s->budget, &s->full);

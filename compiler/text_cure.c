@@ -13,11 +13,11 @@
  * (text_edits.c). Each text is checked like a text of an editor: for the N that is wrong, and then
  * for every N up to 16. Of the single edits that are right the nearest is offered, and those in
  * lines with an error come first. Of two that are equally near, one that is right by accident, for
- * its defaults, or only with slots, comes behind. Two edits of a kind in one statement, or in this and the next, are
- * one idea: they come before single edits that change more than a sign, a bound or a place. Else the
- * same edit at all places is tried, then a condition for N with an edit that is right for the N that
- * was wrong, then two edits of a kind. The trials of all schedules together have MOST_WORK units of work; each takes
- * at most half of what is left.
+ * its defaults, or only with slots, comes behind. Two edits of a kind in one statement, or in this
+ * and the next, are one idea: they come before single edits that change more than a sign, a bound or
+ * a place. Else the same edit at all places is tried, then a condition for N with an edit that is
+ * right for the N that was wrong, then two edits of a kind. The trials of all schedules together have
+ * MOST_WORK units of work; each schedule gets at most half of the rest.
  */
 #include "compiler/every/every.h"
 #include "compiler/text_edits.h"
@@ -229,26 +229,20 @@ static bool passes(struct search *x, edit_list v, uint32_t n)
 	return false;
 }
 
-static uint32_t count_of(const char *text, const char *part)
-{
-	uint32_t n = 0;
-
-	for (; *part && (text = strstr(text, part)); text += strlen(part))
-		n++;
-	return n;
-}
-
 /* " in line 3", or " in line 3 (column 7)" where the line has that text more than once. */
 static const char *in_line(struct search *x, struct span shown)
 {
 	struct edits *t = &x->e;
 	struct place at = source_place(&t->s->sources, shown.lo);
-	uint32_t n;
-	const char *line = source_line(at.source, at.line, &n);
+	const char *text = text_of(t, shown), *line;
+	uint32_t n, seen = 0;
 
-	return count_of(arena_strndup(&t->s->arena, line, n), text_of(t, shown)) > 1
-		       ? arena_printf(&t->s->arena, " in line %u (column %u)", at.line, at.column)
-		       : arena_printf(&t->s->arena, " in line %u", at.line);
+	line = source_line(at.source, at.line, &n);
+	line = arena_strndup(&t->s->arena, line, n);
+	for (; *text && (line = strstr(line, text)); line += strlen(text))
+		seen++;
+	return seen > 1 ? arena_printf(&t->s->arena, " in line %u (column %u)", at.line, at.column)
+			: arena_printf(&t->s->arena, " in line %u", at.line);
 }
 
 static const char *edit_text(struct search *x, const struct edit *e)
@@ -380,7 +374,7 @@ static bool is_reported(struct search *x, const struct edit *e)
 	return false;
 }
 
-/* Whether it is of a contract, where no body says what is meant. */
+/* Whether it is of a contract, where no body shows the meaning. */
 static bool is_promise(const struct edit *e)
 {
 	return e->far == ELSEWHERE && !strcmp(e->but, TEXT_OTHER_PROMISE);
@@ -430,7 +424,7 @@ static bool try_single(struct search *x, struct diag *g, enum far from, enum far
 	if (found)
 		offer(x, g, &found, 1);
 	const struct edit *last = NULL;
-	bool promised = false; /* the contract may be what is wrong: one edit of it is enough */
+	bool promised = false; /* the contract may be wrong: one edit of it is enough */
 
 	for (uint32_t i = 0; i < x->e.n && found; i++) {
 		const struct edit *e = &x->e.v[i];
@@ -447,16 +441,18 @@ static bool try_single(struct search *x, struct diag *g, enum far from, enum far
 	return found != NULL;
 }
 
-/* The same edit at all places with that text. */
 /* Whether an edit divides by N instead of another number: at all places, it makes one group of all groups. */
-static bool is_flat(struct search *x, const struct edit *e)
+static bool is_flat(const struct search *x, const struct edit *e)
 {
-	const char *was = text_of(&x->e, e->shown), *is = text_edited(&x->e, &e, 1, e->shown);
+	const char *text = x->e.source->text;
+	uint32_t at = e->span.lo - x->e.source->base;
 
-	return count_of(is, "% N") > count_of(was, "% N") ||
-	       count_of(is, "/ N") > count_of(was, "/ N");
+	while (at && text[at - 1] == ' ')
+		at--;
+	return !strcmp(e->text, "N") && at && strchr("%/", text[at - 1]);
 }
 
+/* The same edit at all places with that text. */
 static bool try_same(struct search *x, struct diag *g)
 {
 	struct edits *t = &x->e;

@@ -88,19 +88,19 @@ static void place_stages(struct ctx *c, struct pipe *p)
 			      s, p->nstages - 1);
 }
 
-/* Whether the action can be on its rank at all. `told`: by stage 1 + the last rank that was reported to have some of
- * it. */
+/* Whether the action can be on its rank at all. `reported`: by stage, 1 + the rank that was last reported to have one of
+ * its actions. */
 static void place_action(struct ctx *c, const struct pipe *p, const struct pipe_action *a,
-			 uint32_t *told)
+			 uint32_t *reported)
 {
 	uint32_t s = a->stage, rank = p->rank_of[s], peer = pipe_peer_stage(a);
 
 	if (rank != a->rank) {
 		const struct pipe_action *first = &p->v[p->computed[s]];
 		uint32_t next = a->does & PIPE_BACK ? s - 1 : s + 1;
-		if (told[s] == a->rank + 1u)
+		if (reported[s] == a->rank + 1u)
 			return;
-		told[s] = a->rank + 1u;
+		reported[s] = a->rank + 1u;
 		struct diag *d = WRONG(c, 605, a, "%s is on rank %u, and stage %u is on rank %u",
 				       a->name, a->rank, s, rank);
 		diag_note(c->diags, d, first->span,
@@ -222,7 +222,7 @@ static void check_locals(struct ctx *c, const struct pipe *p)
 					     "has no weights to give back here",
 					     "is on a rank that has a reduction already",
 					     "has no reduction under way" };
-	uint32_t *weights = none_array(c->scratch, p->nstages); /* rows of what is open */
+	uint32_t *weights = none_array(c->scratch, p->nstages); /* rows of open actions */
 	uint32_t *reduction = none_array(c->scratch, p->nranks);
 	uint32_t *reduced = none_array(c->scratch, p->nstages);	   /* rows of REDUCE_GRAD */
 	bool *fetches = ARENA_ARRAY(c->scratch, bool, p->nstages); /* it has an UNSHARD */
@@ -263,7 +263,7 @@ static void check_locals(struct ctx *c, const struct pipe *p)
 
 bool pipe_sound(struct ctx *c, struct pipe *p)
 {
-	uint32_t *told = ARENA_ARRAY(c->scratch, uint32_t, p->nstages);
+	uint32_t *reported = ARENA_ARRAY(c->scratch, uint32_t, p->nstages);
 	uint32_t last = p->nmbs - 1, most = p->n / p->nstages + 1;
 
 	c->diags->phase = PHASE_EXPAND;
@@ -271,7 +271,7 @@ bool pipe_sound(struct ctx *c, struct pipe *p)
 	if (c->diags->errors)
 		return false;
 	for (uint32_t i = 0; i < p->n && c->diags->errors < MOST_ERRORS; i++)
-		place_action(c, p, &p->v[i], told);
+		place_action(c, p, &p->v[i], reported);
 	if (c->diags->errors)
 		return false;
 	p->nmbs = p->nmbs < most ? p->nmbs : most;

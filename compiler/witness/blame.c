@@ -264,7 +264,6 @@ static void note_collective(struct trace *t, struct ctx *c, struct diag *g,
 	const struct program *p = t->r.p;
 	uint32_t *of_rank = ARENA_ARRAY(t->arena, uint32_t, p->nranks), ranks = 0;
 	uint32_t *of_cell = ARENA_ARRAY(t->arena, uint32_t, p->cells), once = 0, asked = 0;
-
 	uint64_t limit = t->values->work + t->most;
 
 	if (m->code != 403 || m->want.n != 1 || m->want.v[0].n != p->nranks ||
@@ -446,8 +445,8 @@ static const struct mistake *choose(const struct trace *t, const struct ensures 
 	return best;
 }
 
-/* The parts of values that may be visited; beyond them the witness may be less exact. Of what is left a witness gets
- * a quarter, so that none of many is without any. */
+/* The parts of values that a witness may visit; beyond them it may be less exact. Each gets a quarter of the rest, so
+ * that every one of many gets some. */
 static uint64_t most_parts(const struct work *w)
 {
 	return (w ? w->blame : MOST_BLAME) / 4;

@@ -60,7 +60,7 @@ class Proof:
         say(not any(f for _, to in at for i, f in enumerate(to) if i not in fixed), "digits that are fixed, and all others 0")
         return [g + [eq(x[self.m + i], to[i]) for i in fixed] + self.inside(part["buffer"], letter) for g, to in at]
     def becomes(self, written, new, claimed, line):
-        """After a move: what is written holds what is new, all else what it held; this is what is claimed."""
+        """After a move: a written cell holds the new contents, each other one the old contents, and the certificate claims that."""
         x, z = self.cell("x"), self.z
         kept = [g for h in self.holds for g in outside(h, written) if not empty(g)]
         after = [self.base + g for g, _ in self.pieces(claimed, x + z)]

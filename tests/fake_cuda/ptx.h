@@ -70,7 +70,7 @@ enum ptx_operand_kind { AT_NONE, AT_REGISTER, AT_NUMBER, AT_SHARED, AT_PARAM, AT
 enum ptx_special { TID, NTID, CTAID, NCTAID, LANE, GRID, CLOCK };
 
 /* A register, a number, a special register, or the address of a symbol; `value` is the number, or
- * what is added to the address or the register. */
+ * the number added to the address or the register. */
 struct ptx_operand {
 	enum ptx_operand_kind kind;
 	uint32_t at; /* register; offset of the symbol */
@@ -96,8 +96,8 @@ struct ptx_insn {
 	bool global;	      /* LD, ST, ATOM: counts as an access */
 	bool named;	      /* ... and says `.global`, as what moves data does */
 	bool hinted;	      /* LD, ST: b is the policy of the cache */
-	bool poll;	      /* LD: acquire or relaxed, as those that wait */
-	bool unordered;	      /* SETP: true of what is no number */
+	bool poll;	      /* LD: acquire or relaxed, as loads in waits are */
+	bool unordered;	      /* SETP: true if an operand is NaN */
 	struct ptx_operand to[4], a, b, c, d;
 	uint32_t target; /* BRA: instruction; CALL: function */
 	uint32_t args;	 /* CALL: first of its parameters' offsets in ptx.args */
@@ -122,7 +122,7 @@ struct ptx {
 	uint32_t n, nfunctions, nargs, shared, entry;
 };
 
-/** Reads a text with one entry. NULL: `why` names the line, and what it does not know. */
+/** Reads a text with one entry. NULL: `why` names the line, and the word that it does not know. */
 struct ptx *ptx_read(const char *text, char *why, size_t size);
 void ptx_free(struct ptx *p);
 

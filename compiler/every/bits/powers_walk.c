@@ -6,7 +6,8 @@
  * a peer that is no rank, a failed assert), the walk proves that no tuple satisfies it (ccs(5)
  * 4-6). Texts may have operations, steps, ifs, groups, pars, calls, and three kinds of loops: over
  * a logarithm, without nesting; over chunks or peers, with independent copies or messages as trips
- * (powers_trips.c); and of few trips, which are unrolled. O(text with its calls) automata, and O(operations^2) for a step or a par.
+ * (powers_trips.c); and of few trips, which are unrolled. O(text with its calls) automata, and
+ * O(operations^2) for a step or a par.
  */
 #include "compiler/every/bits/powers.h"
 

@@ -23,8 +23,8 @@
  *   grid_certificate.c  the proof as JSON
  *
  * Why this is right. All ranks come to the same calls in the same order, and the groups of a call
- * are disjoint; a rank in none of them goes on. By the callee's proof, a call that begins with empty FIFOs ends
- * with empty FIFOs, with one slot in each, and chunk a of rank t then holds the sum of the initial
+ * are disjoint; a rank in none of them goes on. By the callee's proof, a call that begins with empty
+ * FIFOs ends with empty FIFOs, with one slot in each, and chunk a of rank t then holds the sum of the initial
  * chunks S(t, a), each once. The operations of a step start together, and each FIFO has as many
  * sends as receives, in the same order; so a step also ends with empty FIFOs. So one call or step
  * after another, on all ranks, is a run that ends. Since a greedy run decides for all interleavings
