@@ -18,19 +18,20 @@ class Proof:
     def point(self, name): return [{name + str(i): 1} for i in range(self.d)]
     def event(self, p): return p[:-1] + [{}]
     def here(self, k, p): return [(c, None) for c, _ in pieces(self.ops[k]["points"], p)]
-    def time(self, k, p, wave, clock=None):
+    def time(self, k, p, wave, level=None):
         t = [number(wave) if e["kind"] == "wave" else p[e["value"]] if e["kind"] == "trip"
              else number(e["value"]) for e in self.ops[k]["place"]]
         t += [{}] * (self.long - len(t))
-        return t[:clock[0]] + [clock[1]] + t[clock[0]:] if clock else t + [{}]
+        return t[:level[0]] + [level[1]] + t[level[0]:] if level else t + [{}]
     def before(self, t, u): return [([eq(a, b) for a, b in zip(t[:i], u[:i])] + [lt(t[i], u[i])], None) for i in range(len(t))]
     def not_before(self, t, u): return self.before(u, t) + [([eq(a, b) for a, b in zip(t, u)], None)]
-    def segment(self, k): return next((c for c in self.c["clocks"] if c["at"] in (-1, self.ops[k]["place"][0]["value"])), None)
+    def segment(self, k): return next((c for c in self.c["levels"] if c["at"] in (-1, self.ops[k]["place"][0]["value"])), None)
     def marks(self, k, wave):
-        """Its clock, or the level of its start or end, as pieces; None: it has neither."""
-        c = self.segment(k)
-        return c and c.get("clock", next((x["end" if wave else "start"] for x in c.get("levels", []) if x["op"] == k), None))
-    def clock(self, k, p, wave): return [(g, (self.segment(k)["before"], v[0])) for g, v in pieces(self.marks(k, wave), p)] if self.segment(k) else [([], (self.long, {}))]
+        """The level of its start or end, as pieces; None: it has none."""
+        return next((x["end" if wave else "start"] for x in (self.segment(k) or {"of": []})["of"] if x["op"] == k), None)
+    def level(self, k, p, wave):
+        """(the entry before which it is inserted, the level of its start or end), by cases."""
+        return [(g, (self.segment(k)["before"], v[0])) for g, v in pieces(self.marks(k, wave), p)] if self.segment(k) else [([], (self.long, {}))]
     def one(self, k, key, p): return [(g, v[0]) for g, v in pieces(self.ops[k][key], p)]
     def fifo(self, k, p):
         """(sender, receiver, channel, blocks), by cases."""
@@ -44,9 +45,8 @@ class Proof:
                 for g, (_, first, n) in cases([], self.here(k, e), pieces(a["first"], e), pieces(a["n"], e))]
     def target(self, k): return {"recv": "x", "reduce": "x", "copy": "y", "reduce into": "y"}.get(self.ops[k]["kind"])
     def form(self):
-        """One wave in each place, all that is concurrent after it but blocks; clocks of a rank, not of its trips; plain buffers."""
-        sums = [s for c in self.c["clocks"] for x in c.get("clock", []) for s in x["to"] + [f for _, f in x["if"]]]
-        say(all(not any(s[4:]) for s in sums) and all(c["before"] > (-1 if "levels" in c and c["at"] < 0 else 0) for c in self.c["clocks"]) and len({c["at"] < 0 for c in self.c["clocks"]}) < 2, "clocks of ranks")
+        """One wave in each place, all that is concurrent after it but blocks; levels of statements or of all; plain buffers."""
+        say(all(x["before"] > (-1 if x["at"] < 0 else 0) for x in self.c["levels"]) and len({x["at"] < 0 for x in self.c["levels"]}) < 2, "levels")
         p, N, R, least, buffers = self.point("p"), {"N": 1}, {"R": 1}, 1 if self.c["contract"] == "" else 2, self.c["buffers"]
         every = [ge(N, number(least)), ge(p[0], {}), lt(p[0], N)] + [eq(x, {}) for x in p[1:]] + ([ge(R, {}), lt(R, N)] if self.c["root"] else [])
         say(covered(every, [g for g, _ in pieces(self.c["possible"], p)]), "that each N is possible")
@@ -104,25 +104,25 @@ class Proof:
                     say(covered(h, [[eq(a[0], b[0])]]), "lengths of line %d" % o["line"])
     def levels(self):
         """Levels do not fall from a start to its end, nor along a rank's own order where the entries before them are equal."""
-        p, q, of = self.event(self.point("p")), self.event(self.point("q")), [k for k, o in enumerate(self.ops) if "peer" in o and "levels" in (self.segment(k) or ())]
+        p, q, of = self.event(self.point("p")), self.event(self.point("q")), [k for k, o in enumerate(self.ops) if "peer" in o and self.segment(k)]
         for k, j in [(k, j) for k in of for j in of if self.segment(j) is self.segment(k)]:
             own = [(i, c) for i, (c, _) in enumerate(self.before(self.time(k, p, 0), self.time(j, q, 0))) if not all(o["place"][i]["concurrent"] if i < len(o["place"]) else False for o in (self.ops[k], self.ops[j]))]
             steps = [(1, 0, [eq(p[0], q[0])] + c) for i, c in own if i >= self.segment(k)["before"]] + [(0, 1, [eq(a, b) for a, b in zip(p, q)])] * (k == j)
             for w, v, c in steps:
-                for g, (_, _, (_, a), (_, b)) in cases(c, self.here(k, p), self.here(j, q), self.clock(k, p, w), self.clock(j, q, v)):
+                for g, (_, _, (_, a), (_, b)) in cases(c, self.here(k, p), self.here(j, q), self.level(k, p, w), self.level(j, q, v)):
                     say(empty(g + [lt(b, a)]), "line %d comes before line %d" % (self.ops[j]["line"], self.ops[k]["line"]))
     def order(self):
         p, q, sends = self.event(self.point("p")), self.event(self.point("q")), [k for k, o in enumerate(self.ops) if o["kind"] == "send"]
         for k in sends:
             for g, (_, (m, r)) in cases([], self.here(k, p), self.met("to_recv", k, p)):
-                for h, (c, d) in cases(g, self.clock(k, p, 0), self.clock(m, r, 1)):
+                for h, (c, d) in cases(g, self.level(k, p, 0), self.level(m, r, 1)):
                     say(not list(cases(h, self.not_before(self.time(k, p, 0, c), self.time(m, r, 1, d)))), "line %d's messages come before they are sent" % self.ops[m]["line"])
             for j in sends:
                 for g, (_, a, _, b) in cases([], self.here(k, p), self.fifo(k, p), self.here(j, q), self.fifo(j, q)):
                     if len(a) != len(b): continue
                     for h, (_, (m, r), (n, s)) in cases(g + [eq(x, y) for x, y in zip(a, b)], self.before(self.time(k, p, 0), self.time(j, q, 0)), self.met("to_recv", k, p), self.met("to_recv", j, q)):
                         say(all(empty(h + c) for c, _ in self.not_before(self.time(m, r, 0), self.time(n, s, 0))), "order of line %d" % self.ops[m]["line"])
-                        for x, (c, d) in cases(h, self.clock(m, r, 0), self.clock(j, q, 1)):
+                        for x, (c, d) in cases(h, self.level(m, r, 0), self.level(j, q, 1)):
                             say(all(empty(x + y) for y, _ in self.not_before(self.time(m, r, 0, c), self.time(j, q, 1, d))), "a slot for line %d" % self.ops[j]["line"])
     def races(self):
         p, q, uses = self.point("p"), self.point("q"), [(k, key) for k, o in enumerate(self.ops) for key in "xy" if key in o]

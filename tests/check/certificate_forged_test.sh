@@ -124,7 +124,7 @@ done
 forged 'one value at each point of line 9' direct_allgather '' "ops[0]['peer'].pop()"
 forged 'one value at each point of line 9' direct_allgather '' "ops[0]['channel'] = []"
 forged 'one value at each point of line 13' direct_allgather '' "ops[2]['y']['first'].append(number(0)[0])"
-forged 'one value at each point' chain_reduce '' "c['clocks'][0]['clock'].pop()"
+forged 'one value at each point' chain_reduce '' "c['levels'][0]['of'][0]['end'].pop()"
 forged 'pairs and sources' direct_allgather '' "c['pairs'][0]['recv'] = 0"
 forged 'pairs and sources' direct_allgather '' "c['pairs'].append({**c['pairs'][0], 'recv': -2})"
 forged 'pairs and sources' direct_allgather '' "c['sources'][-1]['pieces'][0]['to'].pop()"

@@ -77,7 +77,7 @@ all_hold() { # all_hold CHECK NAME ...
 # shellcheck disable=SC2086
 all_hold check $subjects
 
-# Texts in which ranks do different things: levels of messages in place of clocks.
+# Texts in which ranks do different things.
 for s in star ring_in_turn lower_first two_chains ring_from_root; do
 	text=tests/check/good/hand_$s.ccs
 	"$ccc" check --certificate "$tmp/whole" "$text" >/dev/null
@@ -125,10 +125,10 @@ wrong_text() { # wrong_text NAME SED
 forge ring_allgather "c['possible'][0]['if'].append(['>=', [9, -1, 0] + [0] * c['numbers']])"
 forge ring_allreduce "for o in ops: o['place'][0]['block'] = True"
 star=../tests/check/good/hand_star
-forge $star "c['clocks'][0]['levels'][0]['end'][0]['to'][0][0] -= 9"
-forge $star "c['clocks'][0]['levels'][1]['start'][0]['to'][0][0] -= 9"
-forge $star "for x in c['clocks'][0]['levels']: x['start'] = x['end'] = c['clocks'][0]['levels'][0]['end']"
-forge $star "del c['clocks'][0]['levels'][2]"
+forge $star "c['levels'][0]['of'][0]['end'][0]['to'][0][0] -= 9"
+forge $star "c['levels'][0]['of'][1]['start'][0]['to'][0][0] -= 9"
+forge $star "for x in c['levels'][0]['of']: x['start'] = x['end'] = c['levels'][0]['of'][0]['end']"
+forge $star "del c['levels'][0]['of'][2]"
 wrong_text ring_allgather 's/0\.\.N-1/0..(N == 7 ? N - 2 : N - 1)/'
 wrong_text chain_reduce 's/implements reduce(\(.*\); root = R/implements allreduce(\1/'
 wrong_text chain_broadcast 's/root = R/root = 0/'
@@ -141,7 +141,9 @@ cut(c)"
 	forge ring_allgather "del c['pairs'][0]['to_recv'][0]['to']"
 	forge ring_allgather "c['buffers'].reverse()"
 	forge chain_broadcast "c['contract'] = 'reduce'"
-	forge chain_reduce "for k in c['clocks']: k['clock'][0]['to'][0][4] = 1"
+	forge chain_reduce "# the other way round
+for x in c['levels'][0]['of']:
+    for y in x['start'] + x['end']: y['to'][0][3] *= -1"
 	forge direct_allgather "for o in ops: o['place'].sort(key=lambda e: e['kind'] != 'wave')"
 	forge direct_allgather "for o in ops: o['place'][-1]['concurrent'] = False"
 	wrong_text direct_scatter 's/recv b from R/recv b from (R == 1 ? 0 : R)/'

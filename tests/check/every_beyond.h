@@ -29,6 +29,16 @@
 	"  copy a[rank] into b[rank]\n  for s in 1..N {\n    let peer = rank ^ s\n" \
 	"    step {\n" messages "    }\n  }\n}\n"
 
+/* Up a binary tree, and back, by messages of `chunks`. */
+#define HEAP(contract, chunks, answer) \
+	"schedule heap\n  implements " contract "\n{\n  scratch t[1]\n" \
+	"  let up = (rank - 1) / 2\n" \
+	"  if 2 * rank + 1 < N { recv " chunks " from 2 * rank + 1 }\n" \
+	"  if 2 * rank + 2 < N { recv " chunks " from 2 * rank + 2 }\n" \
+	answer \
+	"  if 2 * rank + 1 < N { send " chunks " to 2 * rank + 1 }\n" \
+	"  if 2 * rank + 2 < N { send " chunks " to 2 * rank + 2 }\n}\n"
+
 /* Texts that are right for small N, and what shows that they are wrong; or for their own X, so
  * that nothing may be said of every X. */
 static const struct {
@@ -219,6 +229,29 @@ static const struct {
 	  "  for k in 0..clog2(N) {\n    step {\n"
 	  "      send t[0..0] to (rank + (1 << k)) % N\n"
 	  "      recv u[0..0] from (rank - (1 << k)) % N\n    }\n  }\n}\n" },
+	/* some ranks do not wait for the answer; some do so before they ask */
+	{ "-n 128", HEAP("barrier()", "t[0..0]",
+			 "  if rank > 0 {\n    if rank < 100 {\n      send t[0..0] to up\n"
+			 "      recv t[0..0] from up\n    } else {\n"
+			 "      recv t[0..0] from up\n      send t[0..0] to up\n    }\n  }\n") },
+	{ "-n 128", HEAP("barrier()", "t[0..0]",
+			 "  if rank > 0 && rank < 100 { send t[0..0] to up }\n"
+			 "  if rank > 0 { recv t[0..0] from up }\n"
+			 "  if rank >= 100 { send t[0..0] to up }\n") },
+	{ "-n 128", "schedule star\n  implements barrier()\n{\n  scratch t[1]\n"
+		    "  if rank == 0 {\n"
+		    "    for q in 1..N { if q < 100 { recv t[0..0] from q } }\n"
+		    "    for q in 1..N { send t[0..0] to q }\n"
+		    "    for q in 1..N { if q >= 100 { recv t[0..0] from q } }\n"
+		    "  } else {\n    send t[0..0] to 0\n    recv t[0..0] from 0\n  }\n}\n" },
+	{ "-n 128", "schedule up_only\n  implements barrier()\n{\n  scratch t[1]\n"
+		    "  let up = (rank - 1) / 2\n"
+		    "  if 2 * rank + 1 < N { recv t[0..0] from 2 * rank + 1 }\n"
+		    "  if 2 * rank + 2 < N && rank <= 60 { recv t[0..0] from 2 * rank + 2 }\n"
+		    "  if rank > 0 {\n    send t[0..0] to up\n    recv t[0..0] from up\n  }\n"
+		    "  if 2 * rank + 2 < N && rank > 60 { recv t[0..0] from 2 * rank + 2 }\n"
+		    "  if 2 * rank + 1 < N { send t[0..0] to 2 * rank + 1 }\n"
+		    "  if 2 * rank + 2 < N { send t[0..0] to 2 * rank + 2 }\n}\n" },
 };
 
 #endif

@@ -41,7 +41,7 @@ static bool known_proved(struct forms *f, struct affine_proof *p, bool sums)
 bool affine_proof_make(struct forms *f, uint32_t slots, struct affine_proof *p)
 {
 	if (!forms_make(f) || !races_none(f) || !order_match(f, &p->pairs) ||
-	    !progress_made(f, &p->pairs, slots, &p->clocks) || !flow_make(f, &p->pairs, &p->flow))
+	    !progress_made(f, &p->pairs, slots, &p->levels) || !flow_make(f, &p->pairs, &p->flow))
 		return false;
 	p->holdings = ARENA_ARRAY(f->arena, struct holding, f->nops + 1);
 	if (guess_make(f, &p->flow, false, p->holdings) &&
@@ -60,7 +60,7 @@ void affine_proof_free(const struct forms *f, struct affine_proof *p)
 {
 	for (uint32_t i = 0; i < p->pairs.n; i++)
 		isl_map_free(p->pairs.v[i].map);
-	clocks_free(f, &p->clocks);
+	levels_free(f, &p->levels);
 	flow_free(&p->flow);
 	free_holdings(f, p);
 	isl_union_map_free(p->sums);
@@ -157,7 +157,7 @@ struct every affine_prove(struct ctx *c, const struct instance *in, uint32_t lea
 	if (certificate && (tried || (e.proved && !e.why))) {
 		isl_ctx_set_max_operations(f.isl, 0);
 		char *text = tried ? certificate_of_tried(&f)
-				   : certificate_text(&f, &p.pairs, &p.clocks, &p.flow, p.holdings);
+				   : certificate_text(&f, &p.pairs, &p.levels, &p.flow, p.holdings);
 		isl_ctx_set_max_operations(f.isl, work->isl_most);
 		e.certificate = text ? arena_printf(c->arena, "%s\n", text) : NULL;
 		free(text);

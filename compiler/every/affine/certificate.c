@@ -106,34 +106,29 @@ static json_t *holding(struct paper *p, struct forms *f, const struct form *o,
 	return j;
 }
 
-/* The levels of each message in a clock's segment: {"op": k, "start": ..., "end": ...} */
-static json_t *level_list(struct paper *p, const struct forms *f, const struct clock *g)
+/* The levels of each message of a segment: {"op": k, "start": ..., "end": ...} */
+static json_t *segment_levels(struct paper *p, const struct forms *f, const struct levels *l)
 {
 	json_t *list = json_array();
 
 	for (uint32_t k = 0; k < f->nops; k++)
-		if (g->levels[2 * k])
+		if (l->of[2 * k])
 			json_array_append_new(
 				list,
 				json_pack("{s:i, s:o, s:o}", "op", (int)k, "start",
-					  value_pieces(p, g->levels[2 * k], f->ops[k].domain),
-					  "end",
-					  value_pieces(p, g->levels[2 * k + 1], f->ops[k].domain)));
+					  value_pieces(p, l->of[2 * k], f->ops[k].domain), "end",
+					  value_pieces(p, l->of[2 * k + 1], f->ops[k].domain)));
 	return list;
 }
 
-static json_t *clock_list(struct paper *p, const struct forms *f, const struct clocks *c)
+static json_t *level_list(struct paper *p, const struct forms *f, const struct level_list *l)
 {
 	json_t *list = json_array();
 
-	for (uint32_t i = 0; i < c->n; i++) {
-		const struct clock *g = &c->v[i];
-		json_array_append_new(list,
-				      json_pack("{s:i, s:i, s:o}", "at", (int)g->at, "before",
-						(int)g->before, g->levels ? "levels" : "clock",
-						g->levels ? level_list(p, f, g)
-							  : value_pieces(p, g->clock, f->context)));
-	}
+	for (uint32_t i = 0; i < l->n; i++)
+		json_array_append_new(list, json_pack("{s:i, s:i, s:o}", "at", (int)l->v[i].at,
+						      "before", (int)l->v[i].before, "of",
+						      segment_levels(p, f, &l->v[i])));
 	return list;
 }
 
@@ -152,7 +147,7 @@ static json_t *buffer_list(struct paper *p, const struct forms *f)
 	return list;
 }
 
-char *certificate_text(struct forms *f, const struct pairs *pairs, const struct clocks *clocks,
+char *certificate_text(struct forms *f, const struct pairs *pairs, const struct level_list *levels,
 		       const struct flow *flow, const struct holding *h)
 {
 	struct paper p = { .params = 2 };
@@ -170,7 +165,7 @@ char *certificate_text(struct forms *f, const struct pairs *pairs, const struct 
 			      f->part ? "" : d->contract_name.name, "numbers", (int)f->dims, "root",
 			      f->root ? f->in->root_param->name : "", "possible",
 			      set_pieces(&p, f->context), "buffers", buffer_list(&p, f),
-			      "operations", ops, "pairs", met, "clocks", clock_list(&p, f, clocks),
+			      "operations", ops, "pairs", met, "levels", level_list(&p, f, levels),
 			      "sources", sources(&p, flow->see), "holds", holds);
 	char *text = j && !p.floors ? json_dumps(j, JSON_COMPACT) : NULL;
 	json_decref(j);

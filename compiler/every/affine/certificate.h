@@ -26,7 +26,7 @@ json_t *value_pieces(struct paper *p, isl_pw_aff *v, isl_set *domain);
 const char *certificate_verb(const struct stmt *s);
 
 /** JSON, to be freed; NULL: it needs floors, which certificates cannot express. */
-char *certificate_text(struct forms *f, const struct pairs *pairs, const struct clocks *clocks,
+char *certificate_text(struct forms *f, const struct pairs *pairs, const struct level_list *levels,
 		       const struct flow *flow, const struct holding *h);
 /** The list of the admitted N, if `where` admits only a few and each was tried: as JSON, to be
  *  freed; NULL as above. */

@@ -350,7 +350,7 @@ static bool within(struct walk *w, const struct stmt *s)
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-/* Binds a let. One of the main text that depends on the rank alone is a candidate for a clock. */
+/* Binds a let. Contents are guessed as sums of those of the main text that depend on the rank alone. */
 static bool let(struct walk *w, const struct stmt *s)
 {
 	struct forms *f = w->f;
@@ -358,9 +358,9 @@ static bool let(struct walk *w, const struct stmt *s)
 	if (!forms_let(w, s))
 		return false;
 	if (s->e->kind != E_TABLE && w->depth == 0 && w->calls == 0) {
-		ARENA_PUSH(f->arena, f->clocks, f->nclocks, f->capclocks) =
+		ARENA_PUSH(f->arena, f->lets, f->nlets, f->caplets) =
 			isl_pw_aff_copy(f->bound[s->var->id].value);
-		ARENA_PUSH(f->arena, f->clock_names, f->ncnames, f->capcnames) = s->var->name;
+		ARENA_PUSH(f->arena, f->let_names, f->nnames, f->capnames) = s->var->name;
 	}
 	return true;
 }

@@ -77,17 +77,17 @@ struct forms {
 	uint32_t nops, capops;
 	struct form_buffer *buffers; /* the schedule's come first, in its order */
 	uint32_t nbuffers, capbuffers, ncontract;
-	isl_set *links;	     /* pairs, as points (rank, target); NULL: all */
-	isl_pw_aff **clocks; /* values that depend on the rank alone: candidates for clocks */
-	uint32_t nclocks, capclocks;
-	const char **clock_names;
-	uint32_t ncnames, capcnames;
+	isl_set *links;	   /* pairs, as points (rank, target); NULL: all */
+	isl_pw_aff **lets; /* numbers of the main text that depend on the rank alone, */
+	uint32_t nlets, caplets;
+	const char **let_names; /* ... their names */
+	uint32_t nnames, capnames;
 	bool powers;	 /* the text has powers of two or bits, which are not affine */
 	const char *why; /* the first reason why there is no proof; or NULL */
 	uint32_t line;
 	bool rendezvous;     /* there are 0 slots: a send waits for its receive */
 	bool ordered;	     /* the contract asks for an order of ranks */
-	bool wide;	     /* a clock may cover several statements of the main list */
+	bool wide;	     /* a segment may cover several statements of the main list */
 	bool summed;	     /* sums are proved by sums.c, not by the contents of each */
 	struct bound *bound; /* of symbols, by id */
 };

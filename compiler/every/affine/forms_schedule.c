@@ -344,8 +344,8 @@ void forms_free(struct forms *f)
 		forms_free_entries(f->bound[i].table);
 		forms_free_view(&f->bound[i]);
 	}
-	for (uint32_t i = 0; i < f->nclocks; i++)
-		isl_pw_aff_free(f->clocks[i]);
+	for (uint32_t i = 0; i < f->nlets; i++)
+		isl_pw_aff_free(f->lets[i]);
 	isl_set_free(f->links);
 	isl_set_free(f->context);
 	isl_space_free(f->space);

@@ -15,6 +15,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What is known of a value at some points, at small N: the terms there, and the value. */
+struct sample {
+	int64_t nranks, term[TERMS], lo, n, index, own;
+	uint32_t buffer;
+	bool all; /* every rank, so lo is arbitrary */
+};
+
+struct samples {
+	struct forms *f;
+	isl_pw_aff *terms[TERMS];
+	struct term_name names[TERMS];
+	uint32_t nterms;
+	isl_pw_aff *own; /* the chunk that is written */
+	struct sample *v;
+	uint32_t n, cap;
+};
+
+enum what { WHAT_LO, WHAT_N, WHAT_INDEX };
+
 #define SIZES 5	       /* number of small N */
 #define MOST_RANKS 24  /* the largest of them */
 #define MOST_POINT 12u /* numbers of a point */
@@ -266,10 +285,11 @@ static bool fit_constant(const struct samples *s, struct term_sum *u, enum what 
 	return false;
 }
 
-bool fit(const struct samples *s, struct term_sum *u, enum what what, bool around)
+/* Fits a sum to that value of all samples; sums of few terms are tried first. O(3^terms * samples). */
+static bool fit(const struct samples *s, struct term_sum *u, enum what what, bool around)
 {
 	static const int64_t factors[] = { 0, 1, -1, 2, -2 };
-	uint32_t choices = 1, of = s->steep ? 5 : 3, wides = around ? 1 : 5;
+	uint32_t choices = 1, of = 3, wides = around ? 1 : 5;
 
 	*u = (struct term_sum){ .around = around };
 	if (!first_sample(s, what))
@@ -292,7 +312,8 @@ bool fit(const struct samples *s, struct term_sum *u, enum what what, bool aroun
 	return false;
 }
 
-isl_pw_aff *fit_value(struct walk *w, const struct samples *s, const struct term_sum *u)
+/* A fitted sum as a value on the points of w->domain; NULL: isl failed. */
+static isl_pw_aff *fit_value(struct walk *w, const struct samples *s, const struct term_sum *u)
 {
 	struct forms *f = s->f;
 	isl_pw_aff *n = forms_param(f, 0), *v = forms_constant(f, u->constant);
@@ -327,7 +348,8 @@ static const struct chunks *target(const struct form *o)
 	return o->stmt->kind >= S_COPY ? &o->y : &o->x;
 }
 
-void fit_term(struct samples *s, isl_pw_aff *v, const char *name, int64_t start)
+/* Adds a term, which is taken. */
+static void fit_term(struct samples *s, isl_pw_aff *v, const char *name, int64_t start)
 {
 	if (s->nterms == TERMS) {
 		isl_pw_aff_free(v);
@@ -360,10 +382,10 @@ static void make_terms(struct samples *s, const struct form *o, isl_set *domain)
 		fit_term(s, forms_dim(f, f->dims - 1), "chunk", 0);
 	if (f->root)
 		fit_term(s, forms_param(f, 1), f->in->root_param->name, 0);
-	for (uint32_t i = 0; i < f->nclocks && i < 3; i++) {
-		isl_set *d = isl_pw_aff_domain(isl_pw_aff_copy(f->clocks[i]));
+	for (uint32_t i = 0; i < f->nlets && i < 3; i++) {
+		isl_set *d = isl_pw_aff_domain(isl_pw_aff_copy(f->lets[i]));
 		if (isl_set_is_subset(domain, d) == isl_bool_true)
-			fit_term(s, isl_pw_aff_copy(f->clocks[i]), f->clock_names[i], 0);
+			fit_term(s, isl_pw_aff_copy(f->lets[i]), f->let_names[i], 0);
 		isl_set_free(d);
 	}
 	s->own = isl_pw_aff_add(isl_pw_aff_copy(target(o)->lo), forms_dim(f, f->dims - 1));

@@ -1,7 +1,7 @@
 /*
  * Proves that every wait ends, for every N.
  *
- * In: forms, and pairs of sends and receives. Out: clocks with which time grows along every wait.
+ * In: forms, and pairs of sends and receives. Out: the levels with which time grows along every wait.
  *
  * The events are the start and the end of each wave (compiler/program.h). A receive ends once the
  * wave of its send has started. With one slot, a send ends once the waves of all earlier receives
@@ -9,17 +9,13 @@
  * of its receive has started.
  *
  * If some function of the events grows along every wait, waits have no cycle, so every wait ends
- * (Lamport's clocks, CACM 1978). The function is the place in the text. Where that does not grow, a
- * clock is inserted before some entry of the place: a value of the rank, the rank itself or a
- * `let`, ascending or descending. (A chain needs the rank first: each rank waits for the rank
- * before it.) With 0 slots the clock may also be added to the entry: in a chain a rank sends when
- * the next rank receives, which is one statement, or one rank, later. The order of each rank's own
- * events is kept by construction, so only messages have to be checked.
+ * (Lamport's clocks, CACM 1978). The function is the place in the text. Where that does not grow, levels
+ * are inserted before some entry of the place (levels.c). In a chain each rank waits for the rank before
+ * it: the rank is its level.
  *
- * A segment is a run of statements of the main list. Clocks are tried for each segment alone, as
+ * A segment is a run of statements of the main list. Levels are looked for in each segment alone, as
  * waits between segments lead forward in the text: single statements first, then one segment for
- * the whole text, then statements joined where messages connect them. O(clocks * entries * pairs^2)
- * set operations. If no clock is found, each message gets a level (levels.c).
+ * the whole text, then statements joined where messages connect them. O(statements) times levels.c.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/affine/relations.h"
@@ -31,66 +27,56 @@ static bool fail(struct forms *f, const struct form *o, const char *why)
 }
 
 /* The time at which the wave of an operation starts, or has finished. */
-static isl_map *segment_time(struct forms *f, const struct clock *g, uint32_t op, bool finished)
+static isl_map *segment_time(struct forms *f, const struct levels *l, uint32_t op, bool finished)
 {
-	if (g->levels)
-		return relation_time(f, &f->ops[op], finished, g->levels[2 * op + finished],
-				     g->before);
-	if (g->clock && g->added) {
-		isl_pw_aff *sum =
-			isl_pw_aff_add(isl_pw_aff_copy(g->clock),
-				       relation_entry(f, &f->ops[op], finished, g->before));
-		isl_map *of = relation_time(f, &f->ops[op], finished, sum, g->before);
-		isl_pw_aff_free(sum);
-		return isl_map_project_out(of, isl_dim_out, g->before + 1, 1);
-	}
 	isl_pw_aff *zero = forms_constant(f, 0);
-	isl_map *m = relation_time(f, &f->ops[op], finished, g->clock ? g->clock : zero, g->before);
+	isl_map *m = relation_time(f, &f->ops[op], finished,
+				   l->of ? l->of[2 * op + finished] : zero, l->before);
 
 	isl_pw_aff_free(zero);
 	return m;
 }
 
-static bool in_segment(const struct forms *f, const struct clock *g, uint32_t op)
+bool levels_cover(const struct forms *f, const struct levels *l, uint32_t op)
 {
 	uint32_t at = f->ops[op].place[0].value;
 
-	return g->at == NONE || (at >= g->at && at <= g->last);
+	return order_is_message(&f->ops[op]) && (l->at == NONE || (at >= l->at && at <= l->last));
 }
 
 /* Whether times grow along the waits of a pair's send for a slot, in the segment. */
 static bool slots_grow(struct forms *f, const struct pairs *p, const struct pair *a,
-		       const struct clock *g)
+		       const struct levels *l)
 {
 	if (f->rendezvous)
-		return !in_segment(f, g, a->send) ||
+		return !levels_cover(f, l, a->send) ||
 		       order_grows(isl_map_reverse(isl_map_copy(a->map)),
-				   segment_time(f, g, a->recv, false),
-				   segment_time(f, g, a->send, true));
+				   segment_time(f, l, a->recv, false),
+				   segment_time(f, l, a->send, true));
 	/* any receive of the FIFO frees a slot */
 	for (uint32_t j = 0; j < p->n; j++) {
-		if (!in_segment(f, g, p->v[j].send))
+		if (!levels_cover(f, l, p->v[j].send))
 			continue;
 		isl_map *m = order_frees(f, a, &f->ops[p->v[j].send]);
-		if (m && !order_grows(m, segment_time(f, g, a->recv, false),
-				      segment_time(f, g, p->v[j].send, true)))
+		if (m && !order_grows(m, segment_time(f, l, a->recv, false),
+				      segment_time(f, l, p->v[j].send, true)))
 			return false;
 	}
 	return true;
 }
 
 /* Whether times grow along all waits inside the segment. */
-static bool segment_grows(struct forms *f, const struct pairs *p, const struct clock *g)
+static bool segment_grows(struct forms *f, const struct pairs *p, const struct levels *l)
 {
 	for (uint32_t i = 0; i < p->n; i++) {
 		const struct pair *a = &p->v[i];
-		if (!in_segment(f, g, a->recv))
+		if (!levels_cover(f, l, a->recv))
 			continue;
-		if (in_segment(f, g, a->send) &&
-		    !order_grows(isl_map_copy(a->map), segment_time(f, g, a->send, false),
-				 segment_time(f, g, a->recv, true)))
+		if (levels_cover(f, l, a->send) &&
+		    !order_grows(isl_map_copy(a->map), segment_time(f, l, a->send, false),
+				 segment_time(f, l, a->recv, true)))
 			return false;
-		if (!slots_grow(f, p, a, g))
+		if (!slots_grow(f, p, a, l))
 			return false;
 	}
 	return true;
@@ -128,87 +114,25 @@ static bool segments_grow(struct forms *f, const struct pairs *p, const struct s
 	return true;
 }
 
-/* Whether the entry is that of a wave for some operation. */
-static bool is_wave(const struct forms *f, uint32_t entry)
-{
-	for (uint32_t i = 0; i < f->nops; i++)
-		if (entry < f->ops[i].nplace && f->ops[i].place[entry].wave)
-			return true;
-	return false;
-}
-
-/* Tries a clock before every entry, or added to it. */
-static bool clock_grows_somewhere(struct forms *f, const struct pairs *p, struct clock *g)
-{
-	uint32_t n = relation_time_dims(f);
-
-	for (int added = 0; added <= f->rendezvous; added++)
-		for (uint32_t at = g->at != NONE && g->at == g->last; at < n; at++) {
-			g->before = at;
-			g->added = added;
-			if (!(added && is_wave(f, at)) && segment_grows(f, p, g))
-				return true;
-		}
-	return false;
-}
-
-/* Tries a clock in both directions. Takes it. */
-static bool clock_grows(struct forms *f, const struct pairs *p, struct clock *g, isl_pw_aff *clock,
-			struct clocks *to)
-{
-	bool ok = false;
-
-	for (int turn = 0; turn < 2 && !ok; turn++) {
-		g->clock = clock;
-		ok = clock_grows_somewhere(f, p, g);
-		if (!ok)
-			clock = isl_pw_aff_neg(clock);
-	}
-	if (ok) {
-		g->clock = clock;
-		ARENA_PUSH(f->arena, to->v, to->n, to->cap) = *g;
-	} else {
-		isl_pw_aff_free(clock);
-	}
-	return ok;
-}
-
-static bool known_everywhere(struct forms *f, isl_pw_aff *v)
-{
-	isl_set *d = isl_pw_aff_domain(isl_pw_aff_copy(v));
-	bool ok = isl_set_is_subset(f->context, d) == isl_bool_true;
-
-	isl_set_free(d);
-	return ok;
-}
-
 static bool segment_ends(struct forms *f, const struct pairs *p, uint32_t at, uint32_t last,
-			 struct clocks *to)
+			 struct level_list *to)
 {
-	struct clock g = { .at = at, .last = last };
+	struct levels l = { .at = at, .last = last };
 
-	if (segment_grows(f, p, &g) || clock_grows(f, p, &g, forms_dim(f, 0), to))
+	if (segment_grows(f, p, &l))
 		return true;
-	for (uint32_t i = 0; i < f->nclocks; i++)
-		if (known_everywhere(f, f->clocks[i]) &&
-		    clock_grows(f, p, &g, isl_pw_aff_copy(f->clocks[i]), to))
-			return true;
-	g.clock = NULL;
-	g.added = false;
-	if (!levels_grow(f, p, &g, segment_grows))
+	if (!levels_grow(f, p, &l, segment_grows))
 		return false;
-	ARENA_PUSH(f->arena, to->v, to->n, to->cap) = g;
+	ARENA_PUSH(f->arena, to->v, to->n, to->cap) = l;
 	return true;
 }
 
-void clocks_free(const struct forms *f, struct clocks *c)
+void levels_free(const struct forms *f, struct level_list *l)
 {
-	for (uint32_t i = 0; i < c->n; i++) {
-		isl_pw_aff_free(c->v[i].clock);
-		for (uint32_t k = 0; k < 2 * f->nops && c->v[i].levels; k++)
-			isl_pw_aff_free(c->v[i].levels[k]);
-	}
-	c->n = 0;
+	for (uint32_t i = 0; i < l->n; i++)
+		for (uint32_t k = 0; k < 2 * f->nops; k++)
+			isl_pw_aff_free(l->v[i].of[k]);
+	l->n = 0;
 }
 
 /* The last statement of the segment that begins with one: itself or, wide, the last that
@@ -233,8 +157,8 @@ static uint32_t last_of(const struct forms *f, const struct pairs *p, uint32_t f
 	return last;
 }
 
-/* Finds clocks for each segment of the main list separately. */
-static bool parts_end(struct forms *f, const struct pairs *p, bool wide, struct clocks *to)
+/* Finds levels for each segment of the main list separately. */
+static bool parts_end(struct forms *f, const struct pairs *p, bool wide, struct level_list *to)
 {
 	uint32_t end = 0, last = 0;
 	struct segments g;
@@ -259,14 +183,14 @@ static bool parts_end(struct forms *f, const struct pairs *p, bool wide, struct 
 	return segments_grow(f, p, &g);
 }
 
-bool progress_made(struct forms *f, const struct pairs *p, uint32_t slots, struct clocks *to)
+bool progress_made(struct forms *f, const struct pairs *p, uint32_t slots, struct level_list *to)
 {
 	if (p->n == 0)
 		return true;
 	f->rendezvous = slots == 0;
 	if (parts_end(f, p, false, to))
 		return true;
-	clocks_free(f, to);
+	levels_free(f, to);
 	if (segment_ends(f, p, NONE, NONE, to)) {
 		f->why = NULL;
 		return true;

@@ -56,15 +56,15 @@ isl_pw_aff *relation_entry(struct forms *f, const struct form *o, uint32_t wave,
 			 : forms_constant(f, e->value);
 }
 
-isl_map *relation_time(struct forms *f, const struct form *o, uint32_t wave, isl_pw_aff *clock,
+isl_map *relation_time(struct forms *f, const struct form *o, uint32_t wave, isl_pw_aff *level,
 		       uint32_t at)
 {
 	uint32_t n = relation_time_dims(f);
 	isl_map *m = NULL;
 
 	for (uint32_t i = 0; i < n; i++) {
-		if (clock && i == at)
-			m = and_then(m, isl_pw_aff_copy(clock));
+		if (level && i == at)
+			m = and_then(m, isl_pw_aff_copy(level));
 		m = and_then(m, relation_entry(f, o, wave, i));
 	}
 	return isl_map_intersect_domain(m, isl_set_copy(o->domain));

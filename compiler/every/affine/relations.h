@@ -34,12 +34,12 @@ isl_id *relation_name(struct forms *f, char letter, uint32_t k);
 /** points -> chunk of an operand, for every chunk of the operation. */
 isl_map *relation_access(struct forms *f, const struct form *o, const struct chunks *c);
 /** points -> time: the entries of their places from outside to inside, with `wave` at entries of
- *  waves. A clock (or NULL) is inserted before entry `at`. */
-isl_map *relation_time(struct forms *f, const struct form *o, uint32_t wave, isl_pw_aff *clock,
+ *  waves. A level (or NULL) is inserted before entry `at`. */
+isl_map *relation_time(struct forms *f, const struct form *o, uint32_t wave, isl_pw_aff *level,
 		       uint32_t at);
 /** An entry of a time. */
 isl_pw_aff *relation_entry(struct forms *f, const struct form *o, uint32_t wave, uint32_t i);
-/** The dimension of times, without a clock. */
+/** The dimension of times, without a level. */
 uint32_t relation_time_dims(const struct forms *f);
 /** Whether places that first differ at entry i are in order: they are not of one step or par. */
 bool order_at(const struct form *a, const struct form *b, uint32_t i);
@@ -56,30 +56,28 @@ bool order_is_message(const struct form *o);
 bool order_grows(isl_map *m, isl_map *from, isl_map *to);
 /** receive -> a later send of its FIFO; NULL: none. */
 isl_map *order_frees(struct forms *f, const struct pair *p, const struct form *later);
-/* A clock: a value that depends on the rank alone, inserted before an entry of places; or a level of each
- * event. */
-struct clock {
-	uint32_t at;	 /* only for places with a first entry of at .. last; NONE: for all */
+/* Levels of the messages of a segment, inserted before an entry of their places. */
+struct levels {
+	uint32_t at;	 /* of places with a first entry of at .. last; NONE: of all */
 	uint32_t last;	 /* see `at` */
-	uint32_t before; /* the entry before which it is inserted */
-	bool added;	 /* with 0 slots: it is added to this entry instead */
-	isl_pw_aff *clock;
-	isl_pw_aff **
-		levels; /* [2 * nops]: start and end of each message, in place of a clock; or NULL */
+	uint32_t before; /* the entry before which they are inserted */
+	isl_pw_aff **of; /* [2 * nops]: the start and the end of each message; or NULL */
 };
 
-struct clocks {
-	struct clock *v;
+struct level_list {
+	struct levels *v;
 	uint32_t n, cap;
 };
 
-/** progress.c: proves that every wait ends, with `slots` slots or more. *to: the clocks that were
+/** progress.c: proves that every wait ends, with `slots` slots or more. *to: the levels that were
  *  needed. */
-bool progress_made(struct forms *f, const struct pairs *p, uint32_t slots, struct clocks *to);
-void clocks_free(const struct forms *f, struct clocks *c);
+bool progress_made(struct forms *f, const struct pairs *p, uint32_t slots, struct level_list *to);
+void levels_free(const struct forms *f, struct level_list *l);
+/** Whether an operation is a message of the segment. */
+bool levels_cover(const struct forms *f, const struct levels *l, uint32_t op);
 /** levels.c: finds levels with which times grow in the segment; `grow`: whether they do along all waits. */
-typedef bool waits_grow(struct forms *f, const struct pairs *p, const struct clock *g);
-bool levels_grow(struct forms *f, const struct pairs *p, struct clock *g, waits_grow *grow);
+typedef bool waits_grow(struct forms *f, const struct pairs *p, const struct levels *l);
+bool levels_grow(struct forms *f, const struct pairs *p, struct levels *l, waits_grow *grow);
 /** races.c: proves that no two operations of a step or a par touch a chunk that one writes. */
 bool races_none(struct forms *f);
 
@@ -122,33 +120,6 @@ struct term_name {
 	int64_t start;
 };
 
-/* What is known of a value at some points, at small N: the terms there, and the value. */
-struct sample {
-	int64_t nranks, term[TERMS], lo, n, index, own;
-	uint32_t buffer;
-	bool all; /* every rank, so lo is arbitrary */
-};
-
-struct samples {
-	struct forms *f;
-	isl_pw_aff *terms[TERMS];
-	struct term_name names[TERMS];
-	uint32_t nterms;
-	isl_pw_aff *own; /* the chunk that is written */
-	bool steep;	 /* factors of terms are -2 to 2, not -1 to 1 */
-	struct sample *v;
-	uint32_t n, cap;
-};
-
-enum what { WHAT_LO, WHAT_N, WHAT_INDEX };
-
-/** guess.c: adds a term, which is taken. */
-void fit_term(struct samples *s, isl_pw_aff *v, const char *name, int64_t start);
-/** Fits a sum to that value of all samples; sums of few terms are tried first. O(3^terms * samples), or 5^terms. */
-bool fit(const struct samples *s, struct term_sum *u, enum what what, bool around);
-/** A fitted sum as a value on the points of w->domain; NULL: isl failed. */
-isl_pw_aff *fit_value(struct walk *w, const struct samples *s, const struct term_sum *u);
-
 /** words.c: "after iteration s of line 9, data[(rank - s - 1) % N] holds ranks rank-s-1..rank" */
 const char *words_holding(struct forms *f, const struct form *o, const struct term_name *names,
 			  uint32_t n, const struct term_sum *lo, const struct term_sum *count);
@@ -179,7 +150,7 @@ isl_union_map *values_ends(struct forms *f, const struct flow *w, const struct h
 struct affine_proof {
 	isl_union_map *sums; /* of sums.c; or NULL */
 	struct pairs pairs;
-	struct clocks clocks;
+	struct level_list levels;
 	struct flow flow;
 	struct holding *holdings;
 };

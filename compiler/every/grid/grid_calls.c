@@ -77,7 +77,7 @@ static bool take_effect(struct forms *f, const struct affine_proof *p, const cha
 
 static json_t *certificate(struct forms *f, const struct affine_proof *p)
 {
-	char *text = certificate_text(f, &p->pairs, &p->clocks, &p->flow, p->holdings);
+	char *text = certificate_text(f, &p->pairs, &p->levels, &p->flow, p->holdings);
 	json_t *j = text ? json_loads(text, 0, NULL) : NULL;
 
 	free(text);
