@@ -22,8 +22,9 @@ struct printed {
 	FILE *out;
 	char *text;
 	size_t n;
+	struct arena_held *held;
 };
-void printed_begin(struct arena *a, struct printed *t);
+struct printed *printed_begin(struct arena *a);
 const char *printed_end(struct arena *a, struct printed *t);
 
 /** A format, with a " for each of its '. */
@@ -36,10 +37,10 @@ struct svg {
 	uint32_t first_diag;   /* the errors of the head: c->diags from here on; */
 	struct span otherwise; /* ... the place of one that has none */
 	FILE *out;
-	struct printed body; /* between svg_begin and svg_end */
-	double y;	     /* the picture is drawn down to here */
-	bool cures;	     /* the head has some that were tried */
-	unsigned seen;	     /* for `ccc explain`: bits by enum seen */
+	struct printed *body; /* between svg_begin and svg_end */
+	double y;	      /* the picture is drawn down to here */
+	bool cures;	      /* the head has some that were tried */
+	unsigned seen;	      /* for `ccc explain`: bits by enum seen */
 };
 
 /** Prints; each ' of the format is a ". */

@@ -24,21 +24,36 @@ const char *quotes(struct arena *a, const char *format)
 	return text;
 }
 
-void printed_begin(struct arena *a, struct printed *t)
+static void printed_drop(void *of)
 {
+	struct printed *t = of;
+
+	if (t->out)
+		fclose(t->out);
+	free(t->text);
+}
+
+struct printed *printed_begin(struct arena *a)
+{
+	struct printed *t = ARENA_NEW(a, struct printed);
+
+	t->held = arena_hold(a, printed_drop, t);
 	t->out = open_memstream(&t->text, &t->n);
 	if (!t->out)
 		arena_fail(a);
+	return t;
 }
 
 const char *printed_end(struct arena *a, struct printed *t)
 {
 	bool ok = fclose(t->out) == 0;
-	const char *text = ok ? arena_strndup(a, t->text, t->n) : NULL;
 
-	free(t->text);
+	t->out = NULL;
 	if (!ok)
 		arena_fail(a);
+	const char *text = arena_strndup(a, t->text, t->n);
+	t->held->drop = NULL;
+	printed_drop(t);
 	return text;
 }
 
@@ -182,13 +197,13 @@ static void definitions(struct svg *s)
 
 void svg_begin(struct svg *s)
 {
-	printed_begin(s->c->scratch, &s->body);
-	s->out = s->body.out;
+	s->body = printed_begin(s->c->scratch);
+	s->out = s->body->out;
 }
 
 void svg_end(struct svg *s, FILE *out, double width, const char *title, const char *about)
 {
-	const char *drawn = printed_end(s->c->scratch, &s->body);
+	const char *drawn = printed_end(s->c->scratch, s->body);
 
 	s->out = out;
 	svg_put(s,

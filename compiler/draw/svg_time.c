@@ -136,18 +136,16 @@ void time_chart_end(struct time_chart *t, FILE *out, const char *text)
 void time_chart_print(struct time_chart *t, enum print_format format, time_chart_printer *picture,
 		      time_chart_printer *text, void *arg, FILE *out)
 {
-	struct printed words;
-
 	if (format == FORMAT_TEXT || format == FORMAT_SVG) {
 		(format == FORMAT_TEXT ? text : picture)(arg, out);
 		return;
 	}
-	printed_begin(t->s.c->scratch, &words);
-	text(arg, words.out);
+	struct printed *words = printed_begin(t->s.c->scratch);
+	text(arg, words->out);
 	t->s.out = out;
 	page_begin(&t->s, t->title, false);
 	fputs("<div id=\"picture\">\n", out);
 	picture(arg, out);
 	fprintf(out, "</div>\n<pre>%s</pre>\n</body>\n</html>\n",
-		svg_text(&t->s, printed_end(t->s.c->scratch, &words)));
+		svg_text(&t->s, printed_end(t->s.c->scratch, words)));
 }

@@ -224,19 +224,18 @@ static void put_moves(struct printer *w)
 {
 	struct script *x = w->x;
 	uint32_t *state = explain_start(x), *printed = explain_start(x), count = 0, played = 0;
-	struct printed skipped;
+	struct printed *skipped = printed_begin(x->arena);
 	FILE *out = w->out;
 
 	w->last = none_array(x->arena, (size_t)x->r.p->nranks * x->r.width);
 	w->origins = ARENA_ARRAY(x->arena, struct origin, x->nstores);
-	printed_begin(x->arena, &skipped);
 	put(w, "],\n'moves':[");
 	for (uint32_t k = 0; k < x->n; k++) {
 		uint32_t step = x->moves[k].depth, at = k;
 		if (explain_shows_step(x, step)) {
 			if (k == 0 || x->moves[k - 1].depth != step) {
 				explain_play(x, &played, k, state);
-				w->out = skipped.out;
+				w->out = skipped->out;
 				put_skipped(w, step, printed, state);
 				w->out = out;
 			}
@@ -249,7 +248,7 @@ static void put_moves(struct printer *w)
 		}
 	}
 	put(w, "],\n'skipped':[");
-	fputs(printed_end(x->arena, &skipped), w->out);
+	fputs(printed_end(x->arena, skipped), w->out);
 }
 
 /* ---- faults -------------------------------------------------------------------------------------- */

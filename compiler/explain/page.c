@@ -78,13 +78,12 @@ static const char *too_large(const struct script *x)
 
 static void print_faults(struct svg *s)
 {
-	struct printed text;
+	struct printed *text = printed_begin(s->x->arena);
 
-	printed_begin(s->x->arena, &text);
-	explain_fault_text(s->x, text.out);
+	explain_fault_text(s->x, text->out);
 	fprintf(s->out,
 		"<section id=\"faults\" aria-label=\"Faults\">\n<pre>%s</pre>\n</section>\n",
-		svg_text(s, printed_end(s->x->arena, &text)));
+		svg_text(s, printed_end(s->x->arena, text)));
 }
 
 void explain_html(struct script *x, FILE *out)

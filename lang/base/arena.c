@@ -186,8 +186,20 @@ static void free_list(struct arena_block *b)
 	}
 }
 
+struct arena_held *arena_hold(struct arena *a, void (*drop)(void *of), void *of)
+{
+	struct arena_held *h = ARENA_MAKE(a, struct arena_held, a->held, drop, of);
+
+	a->held = h;
+	return h;
+}
+
 void arena_free(struct arena *a)
 {
+	for (const struct arena_held *h = a->held; h; h = h->next)
+		if (h->drop)
+			h->drop(h->of);
+	a->held = NULL;
 	free_list(a->head);
 	free_list(a->big);
 	a->head = a->big = NULL;

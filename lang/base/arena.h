@@ -7,8 +7,8 @@
  *
  * An allocation never returns NULL. If the system has no memory, or the budget is spent, it jumps
  * to the jmp_buf in `full`, which the entry of the library sets (session.c); the entry frees the
- * arenas. So no function below that entry may hold a resource (a file, a block from malloc) across
- * an allocation.
+ * arenas. So a function below that entry that holds a resource (a file, a block from malloc) across
+ * an allocation leaves it to the arena (arena_hold).
  */
 #ifndef CCS_LANG_BASE_ARENA_H
 #define CCS_LANG_BASE_ARENA_H
@@ -21,6 +21,13 @@
 
 struct arena_block;
 
+/* A resource that is released with the arena. NULL in place of `drop`: it was released before. */
+struct arena_held {
+	struct arena_held *next;
+	void (*drop)(void *of);
+	void *of;
+};
+
 /* A limit for several arenas together. */
 struct arena_budget {
 	size_t limit; /* most bytes to hold, 0: no limit */
@@ -31,6 +38,7 @@ struct arena_budget {
 struct arena {
 	struct arena_block *head;    /* small allocations, bumped */
 	struct arena_block *big;     /* large allocations, a block each, resizable */
+	struct arena_held *held;     /* resources */
 	size_t used;		     /* bytes held from the system */
 	struct arena_budget *budget; /* or NULL */
 	jmp_buf *full;		     /* jump target if memory runs out */
@@ -42,6 +50,9 @@ void arena_init(struct arena *a, struct arena_budget *budget, jmp_buf *full);
 /** Jumps to `full` as if memory had run out: for callers that set `full` temporarily and pass the
  *  failure on, and for failures that cannot happen. */
 void arena_fail(struct arena *a) __attribute__((noreturn));
+
+/** Leaves a resource to the arena, whose arena_free calls drop(of). */
+struct arena_held *arena_hold(struct arena *a, void (*drop)(void *of), void *of);
 
 /** Frees everything; the arena is empty and usable again. */
 void arena_free(struct arena *a);

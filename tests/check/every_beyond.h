@@ -34,8 +34,7 @@
 	"schedule heap\n  implements " contract "\n{\n  scratch t[1]\n" \
 	"  let up = (rank - 1) / 2\n" \
 	"  if 2 * rank + 1 < N { recv " chunks " from 2 * rank + 1 }\n" \
-	"  if 2 * rank + 2 < N { recv " chunks " from 2 * rank + 2 }\n" \
-	answer \
+	"  if 2 * rank + 2 < N { recv " chunks " from 2 * rank + 2 }\n" answer \
 	"  if 2 * rank + 1 < N { send " chunks " to 2 * rank + 1 }\n" \
 	"  if 2 * rank + 2 < N { send " chunks " to 2 * rank + 2 }\n}\n"
 

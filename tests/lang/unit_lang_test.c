@@ -40,6 +40,26 @@ static void arenas_grow_and_stop_at_their_limit(void **state)
 	assert_int_equal(budget.used, 0);
 }
 
+static void count(void *of)
+{
+	++*(int *)of;
+}
+
+static void arenas_drop_what_they_hold(void **state)
+{
+	struct arena a;
+	int kept = 0, gone = 0;
+
+	(void)state;
+	arena_init(&a, NULL, NULL);
+	arena_hold(&a, count, &kept);
+	arena_hold(&a, count, &gone)->drop = NULL;
+	for (int turn = 0; turn < 2; turn++)
+		arena_free(&a);
+	assert_int_equal(kept, 1);
+	assert_int_equal(gone, 0);
+}
+
 static void arena_memory_is_zero_and_aligned(void **state)
 {
 	struct arena a;
@@ -294,6 +314,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(arenas_grow_and_stop_at_their_limit),
+		cmocka_unit_test(arenas_drop_what_they_hold),
 		cmocka_unit_test(arena_memory_is_zero_and_aligned),
 		cmocka_unit_test(arrays_keep_what_they_hold_as_they_are_resized),
 		cmocka_unit_test(places),
