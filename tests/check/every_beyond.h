@@ -29,6 +29,13 @@
 	"  copy a[rank] into b[rank]\n  for s in 1..N {\n    let peer = rank ^ s\n" \
 	"    step {\n" messages "    }\n  }\n}\n"
 
+/* Up a binomial tree, with a loop of `trips` and then a message of the ranks where `condition` holds. */
+#define BINOMIAL(trips, condition, after) \
+	"schedule binomial\n  implements reduce(inout data[1]; root = 0)\n{\n" \
+	"  let top = rank == 0 ? clog2(N) : ctz(rank)\n  for k in 0.." trips " {\n" \
+	"    if rank + (1 << k) < N { reduce data from rank + (1 << k) }\n  }\n" \
+	"  if rank > 0 && " condition " { send data to rank - (1 << top) }\n" after "}\n"
+
 /* Up a binary tree, and back, by messages of `chunks`. */
 #define HEAP(contract, chunks, answer) \
 	"schedule heap\n  implements " contract "\n{\n  scratch t[1]\n" \
@@ -228,6 +235,22 @@ static const struct {
 	  "  for k in 0..clog2(N) {\n    step {\n"
 	  "      send t[0..0] to (rank + (1 << k)) % N\n"
 	  "      recv u[0..0] from (rank - (1 << k)) % N\n    }\n  }\n}\n" },
+	/* a message beside a loop: of too few ranks, before the loop for some, of another trip */
+	{ "-n 128", BINOMIAL("top", "rank < 100", "") },
+	{ "-n 128", BINOMIAL("top", "rank != 96", "  if rank == 96 { send data to 1 }\n") },
+	{ "-n 128", BINOMIAL("(rank == 96 ? 3 : top)", "true", "") },
+	{ "-n 128", "schedule early\n  implements reduce(inout data[1]; root = 0)\n{\n"
+		    "  let top = rank == 0 ? clog2(N) : ctz(rank)\n"
+		    "  if rank >= 80 { send data to rank - (1 << top) }\n"
+		    "  for k in 0..top {\n"
+		    "    if rank + (1 << k) < N { reduce data from rank + (1 << k) }\n  }\n"
+		    "  if rank > 0 && rank < 80 { send data to rank - (1 << top) }\n}\n" },
+	/* the higher rank of some pairs receives first, too */
+	{ "-n 128", "schedule both_receive\n  implements all_to_all(in a[N], out b[N])\n"
+		    "  where ispow2(N)\n{\n  copy a[rank] into b[rank]\n  for s in 1..N {\n"
+		    "    let peer = rank ^ s\n    if rank < peer && rank < 60 {\n"
+		    "      send a[peer] to peer\n      recv b[peer] from peer\n    } else {\n"
+		    "      recv b[peer] from peer\n      send a[peer] to peer\n    }\n  }\n}\n" },
 	/* some ranks do not wait for the answer; some do so before they ask */
 	{ "-n 128", HEAP("barrier()", "t[0..0]",
 			 "  if rank > 0 {\n    if rank < 100 {\n      send t[0..0] to up\n"

@@ -69,12 +69,16 @@ static const char *const proved[] = {
 	"torus3_allreduce",
 	/* as users write them, in which ranks do different things */
 	"../tests/check/good/hand_central_barrier",
+	"../tests/check/good/hand_ctz",
 	"../tests/check/good/hand_fold",
+	"../tests/check/good/hand_fold_even",
+	"../tests/check/good/hand_fold_top",
 	"../tests/check/good/hand_grid_chains",
 	"../tests/check/good/hand_grid_rings",
 	"../tests/check/good/hand_halves",
 	"../tests/check/good/hand_heap",
 	"../tests/check/good/hand_leaders",
+	"../tests/check/good/hand_low_bit",
 	"../tests/check/good/hand_lower_first",
 	"../tests/check/good/hand_node_stars",
 	"../tests/check/good/hand_ring_barrier",
@@ -86,6 +90,7 @@ static const char *const proved[] = {
 	"../tests/check/good/hand_two_heaps",
 	"../tests/check/good/hand_two_levels",
 	"../tests/check/good/hand_xor_exchange",
+	"../tests/check/good/hand_xor_lower_first",
 };
 enum { NPROVED = sizeof(proved) / sizeof(*proved) };
 

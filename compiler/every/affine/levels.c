@@ -27,6 +27,13 @@
 #define WIDE 4		     /* the range of a varying dimension, in N: a guess */
 #define MOST_RANGE (1 << 20) /* of folded dimensions */
 
+bool levels_cover(const struct forms *f, const struct levels *l, uint32_t op)
+{
+	uint32_t at = f->ops[op].place[0].value;
+
+	return order_is_message(&f->ops[op]) && (l->at == NONE || (at >= l->at && at <= l->last));
+}
+
 /* The order of a segment's events. An event is a point with the name of its operation's start or end. */
 struct graph {
 	struct forms *f;

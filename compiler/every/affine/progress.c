@@ -37,13 +37,6 @@ static isl_map *segment_time(struct forms *f, const struct levels *l, uint32_t o
 	return m;
 }
 
-bool levels_cover(const struct forms *f, const struct levels *l, uint32_t op)
-{
-	uint32_t at = f->ops[op].place[0].value;
-
-	return order_is_message(&f->ops[op]) && (l->at == NONE || (at >= l->at && at <= l->last));
-}
-
 /* Whether times grow along the waits of a pair's send for a slot, in the segment. */
 static bool slots_grow(struct forms *f, const struct pairs *p, const struct pair *a,
 		       const struct levels *l)

@@ -73,7 +73,7 @@ struct level_list {
  *  needed. */
 bool progress_made(struct forms *f, const struct pairs *p, uint32_t slots, struct level_list *to);
 void levels_free(const struct forms *f, struct level_list *l);
-/** Whether an operation is a message of the segment. */
+/** levels.c: whether an operation is a message of the segment. */
 bool levels_cover(const struct forms *f, const struct levels *l, uint32_t op);
 /** levels.c: finds levels with which times grow in the segment; `grow`: whether they do along all waits. */
 typedef bool waits_grow(struct forms *f, const struct pairs *p, const struct levels *l);

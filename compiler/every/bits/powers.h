@@ -16,6 +16,7 @@
  *   powers_walk.c         the text -> items: operations of all ranks at once, and loops over k
  *   powers_trips.c        ... the messages of all trips of a loop at once
  *   powers_calls.c        calls of procs
+ *   powers_beside.c       messages beside a loop -> into the trips of their partners
  *   powers_trees.c        items of trees -> loops over the levels of the tree
  *   powers_order.c        items -> moves: one run, in which each move is of all ranks at once
  *   powers_guess.c        guesses the contents of chunks at the begin of a trip, from small N
@@ -122,9 +123,10 @@ struct act {
 	bool joins;    /* a union, not a sum: for sets of begun ranks */
 	uint64_t fifo; /* messages: the path of blocks of pars */
 	int64_t channel;
-	uint32_t trips_of;	 /* all trips of this loop at once, with its other items; 0: none */
-	bool stepped;		 /* ... of a run in reversed numbers */
-	uint32_t buffer, source; /* the buffer written; the buffer read by a local act or a send */
+	uint32_t trips_of; /* all trips of this loop at once, with its other items; 0: none */
+	const struct dfa *in_trip; /* ... its domain with the trip: N, D, root, rank, J */
+	bool stepped;		   /* ... of a run in reversed numbers */
+	uint32_t buffer, source;  /* the buffer written; the buffer read by a local act or a send */
 	const struct dfa *chunks; /* messages: N, D, root, rank, from (the peer), offset, chunk */
 	const struct dfa *local;  /* local: N, D, root, rank = from, chunk, source */
 	bool up;		  /* loops: D doubles, else it is halved */
@@ -335,7 +337,13 @@ bool power_list(struct power_walk *w, const struct stmt *s);
 /** Binds a callee's names: its text is to be walked next. */
 bool power_call(struct power_walk *w, const struct stmt *s);
 
+/* ---- powers_beside.c ---- */
+/** Moves messages beside loops into the loops. False: none was moved. */
+bool power_beside(struct power_forms *f, const struct act *all, struct act *to);
+
 /* ---- powers_trees.c ---- */
+/** The part of a message item with the given pairs of ends. */
+struct act power_part(struct power_forms *f, const struct act *i, const struct dfa *pairs);
 /** Turns items of trees into loops over the levels. False: f->why. */
 bool power_trees(struct power_forms *f, const struct act *all, struct act *to);
 

@@ -69,17 +69,21 @@ static void describe(struct power_forms *f, struct waiting *x)
 	x->pairs = dfa_exists(&f->d, x->lengths, BIT(TRACK_OFFSET));
 }
 
+/* Whether some rank runs both items, in one trip if they are of one loop. */
+static bool share_rank(struct power_forms *f, const struct act *a, const struct act *b)
+{
+	bool trip = a->trips_of && a->trips_of == b->trips_of;
+
+	return !dfa_is_empty(
+		power_and(f, trip ? a->in_trip : a->domain, trip ? b->in_trip : b->domain));
+}
+
 /* Whether no item before it that has not run shares a rank with it. */
 static bool comes_next(const struct ordering *o, uint32_t k)
 {
-	for (uint32_t i = 0; i < k; i++) {
-		const struct act *a = o->v[i].item, *b = o->v[k].item;
-		if (o->v[i].done)
-			continue;
-		if (a->kind == ITEM_LOOP || b->kind == ITEM_LOOP ||
-		    !dfa_is_empty(power_and(o->f, a->domain, b->domain)))
+	for (uint32_t i = 0; i < k; i++)
+		if (!o->v[i].done && share_rank(o->f, o->v[i].item, o->v[k].item))
 			return false;
-	}
 	return true;
 }
 
@@ -180,12 +184,10 @@ static bool run_item(struct ordering *o, struct waiting *x)
 /* With 0 slots: whether some of its ranks wait in a send of another step. */
 static bool waits(const struct ordering *o, const struct waiting *x)
 {
-	const struct act *b = x->item;
-
 	for (uint32_t i = 0; i < o->n && o->f->rendezvous; i++) {
 		const struct act *a = o->v[i].item;
-		if (o->v[i].sent && (!a->wave || a->wave != b->wave) &&
-		    !dfa_is_empty(power_and(o->f, a->domain, b->domain)))
+		if (o->v[i].sent && (!a->wave || a->wave != x->item->wave) &&
+		    share_rank(o->f, a, x->item))
 			return true;
 	}
 	return false;

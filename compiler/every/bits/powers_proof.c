@@ -187,6 +187,27 @@ static bool guessed_so(struct power_forms *f, const struct moves *m, struct gues
 	return power_guess(f, m, how, heads) && values_hold(f, m, heads);
 }
 
+/* Numbers of ranks: N, root, rank -> value. A rank without one has that of the rank to which it gives its
+ * values before a loop, as in a fold to a power of two: v = rank % 2 == 0 ? -1 : rank / 2. */
+static const struct dfa *numbers(struct power_forms *f, const struct moves *m,
+				 const struct value *v)
+{
+	const struct dfa *own = power_and(f, f->context, value_is_track(f, v, TRACK_VALUE));
+	const struct dfa *known = dfa_exists(&f->d, own, BIT(TRACK_VALUE)), *all = own;
+	const struct dfa *of_peer =
+		power_renamed(f, own, (const uint8_t[]){ TRACK_RANK, TRACK_FROM, TRACKS });
+
+	for (uint32_t i = 0; i < m->n && m->v[i].kind != MOVE_LOOP; i++) {
+		const struct act *x = m->v[i].item;
+		if (m->v[i].kind != MOVE_KEEP || x->kind != ITEM_SEND)
+			continue;
+		const struct dfa *given = power_and(f, power_pairs(f, x), of_peer);
+		given = dfa_exists(&f->d, given, BIT(TRACK_FROM));
+		all = power_or(f, all, power_less(f, given, known));
+	}
+	return all;
+}
+
 /* The same with ranks replaced by one of the text's numbers of them. */
 static bool guessed_by_numbers(struct power_forms *f, const struct moves *m,
 			       struct all_heads *heads)
@@ -195,10 +216,9 @@ static bool guessed_by_numbers(struct power_forms *f, const struct moves *m,
 	const uint32_t line = f->line;
 
 	for (uint32_t k = 0; k < f->nlevels && !f->d.spent; k++) {
-		const struct dfa *of = value_is_track(f, &f->levels[k], TRACK_VALUE);
 		struct guessing how = { .length = POWER_LENGTH_MOST,
-					.number = power_and(f, f->context, of) };
-		if (of->mask & BIT(TRACK_RANK) && guessed_so(f, m, how, heads))
+					.number = numbers(f, m, &f->levels[k]) };
+		if (how.number->mask & BIT(TRACK_RANK) && guessed_so(f, m, how, heads))
 			return true;
 	}
 	f->why = why;
@@ -254,11 +274,15 @@ static void keep_words(struct arena *to, const struct power_forms *f, const stru
 
 static bool prove(struct power_forms *f, struct moves *m, struct all_heads *heads)
 {
-	struct act all = { .body = NULL }, levels = { .body = NULL };
+	struct act all = { .body = NULL }, beside = { .body = NULL }, levels = { .body = NULL };
 
 	if (!power_items(f, &all))
 		return false;
 	if (power_moves(f, &all, m))
+		return guessed(f, m, heads);
+	*m = (struct moves){ .v = NULL };
+	f->why = NULL;
+	if (power_beside(f, &all, &beside) && power_moves(f, &beside, m))
 		return guessed(f, m, heads);
 	*m = (struct moves){ .v = NULL };
 	f->trees = true;

@@ -69,8 +69,7 @@ static uint32_t balanced(struct power_forms *f, const struct act *v, uint32_t n)
 	return 0;
 }
 
-/* The part of a message item with the given pairs of ends. */
-static struct act part(struct power_forms *f, const struct act *i, const struct dfa *pairs)
+struct act power_part(struct power_forms *f, const struct act *i, const struct dfa *pairs)
 {
 	struct act a = *i;
 
@@ -96,7 +95,7 @@ static bool cut(struct power_forms *f, const struct act *v, uint32_t n, uint32_t
 		const struct dfa *meet = power_and(f, rest, power_pairs(f, &v[i]));
 		if (dfa_is_empty(meet))
 			continue;
-		ARENA_PUSH(f->arena, to->v, to->n, to->cap) = part(f, &v[k], meet);
+		ARENA_PUSH(f->arena, to->v, to->n, to->cap) = power_part(f, &v[k], meet);
 		rest = power_less(f, rest, meet);
 	}
 	return dfa_is_empty(rest) || no_pattern(f, &v[k]);

@@ -12,7 +12,8 @@
  *   (3) no item touches a chunk that another item, or another trip of it, writes.
  *
  * Why this is right. The items run one after another, with no other item between (powers_order.c),
- * each for all trips. Take the run in which trip after trip runs these items in this order. By (1)
+ * each for all trips; a rank has items that it runs in one trip in the order of its text. Take the run
+ * in which trip after trip runs these items in this order. By (1)
  * no FIFO gets two messages, so each send finds its FIFO as empty as in the run of all at once. By
  * (2) each receive finds its message. So this is a run of the text that ends, and every run has its
  * values (compiler/check/deadlock.c). By (3) no read sees a write of the loop, so these are the
@@ -62,6 +63,7 @@ bool power_trips(struct power_walk *w, const struct stmt *s, uint32_t first)
 		return power_fail(f, s->span, "messages in a loop, with 0 slots");
 	f->merged++;
 	for (uint32_t k = first; k < n; k++) {
+		v[k].in_trip = v[k].domain;
 		v[k].domain = dfa_exists(&f->d, v[k].domain, BIT(TRACK_J));
 		v[k].chunks = dfa_exists(&f->d, v[k].chunks, BIT(TRACK_J));
 		v[k].trips_of = n > first + 1 && !w->in_step ? f->merged : 0;

@@ -81,6 +81,33 @@ static bool one_bit(struct power_walk *w, const struct value *q, struct span at,
 		     to);
 }
 
+static bool chosen(struct power_walk *w, const struct dfa *yes, const struct value *b,
+		   const struct value *c, struct span at, struct value *to);
+
+/* a & b, where one of them may have both signs, as -rank in rank & -rank. */
+static bool bits_of_both(struct power_walk *w, const struct value *a, const struct value *b,
+			 struct span at, struct value *to)
+{
+	struct value zero = value_constant(0), x, y;
+	const struct dfa *all = w->domain;
+
+	if (value_always(w, OP_GE, b, 0)) {
+		const struct value *c = a;
+		a = b;
+		b = c;
+	}
+	const struct dfa *below = power_and(w->f, all, value_compare(w->f, OP_LT, b, &zero));
+	const struct dfa *other = power_less(w->f, all, below);
+	if (dfa_is_empty(below) || dfa_is_empty(other))
+		return value_and(w, a, b, at, to);
+	w->domain = below;
+	bool ok = value_and(w, a, b, at, &x);
+	w->domain = other;
+	ok = ok && value_and(w, a, b, at, &y);
+	w->domain = all;
+	return ok && chosen(w, below, &x, &y, at, to);
+}
+
 /* x ^ y = x + y - 2 (x & y), x | y = x + y - (x & y) */
 static bool bits(struct power_walk *w, const struct expr *e, const struct value *a,
 		 const struct value *b, struct value *to)
@@ -93,7 +120,7 @@ static bool bits(struct power_walk *w, const struct expr *e, const struct value 
 	if (a->kind != VALUE_NUMBER || b->kind != VALUE_NUMBER)
 		return power_fail(w->f, e->span, "bits of a logarithm or a quotient");
 	if (e->op == OP_BAND)
-		return value_and(w, a, b, e->span, to);
+		return bits_of_both(w, a, b, e->span, to);
 	if (!value_always(w, OP_GE, a, 0) || !value_always(w, OP_GE, b, 0))
 		return power_fail(w->f, e->span, "bits of a number that may be negative");
 	return value_and(w, a, b, e->span, &c) && value_sum(w, a, 1, b, e->span, &d) &&
@@ -197,9 +224,6 @@ static const struct dfa *positive(struct power_walk *w, const struct value *v, i
 			power_and(f, value_compare(f, OP_LT, &x, &zero),
 				  value_is_track(f, &zero, TRACK_VALUE)));
 }
-
-static bool chosen(struct power_walk *w, const struct dfa *yes, const struct value *b,
-		   const struct value *c, struct span at, struct value *to);
 
 /* Chooses between logarithms and numbers, by their powers of two. */
 static bool chosen_logarithm(struct power_walk *w, const struct dfa *yes, const struct value *b,

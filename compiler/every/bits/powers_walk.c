@@ -448,6 +448,39 @@ static bool is_mirrored(const struct stmt *s, const struct symbol *var)
 	return n.down && !n.elsewhere;
 }
 
+/* The trips (N, D, root, rank) of a loop from `first` to `last`. */
+static const struct dfa *trips_of(struct power_walk *w, bool up, const struct value *first,
+				  const struct value *last)
+{
+	struct power_forms *f = w->f;
+	struct value at = value_track(TRACK_D);
+
+	at.sum.factor[TRACK_D] = up ? 1 : 2;
+	const struct dfa *a = power_and(f, w->domain, dfa_power(&f->d, TRACK_D));
+	a = power_and(f, a, value_compare(f, up ? OP_GE : OP_LE, &at, first));
+	return power_and(f, a, value_compare(f, up ? OP_LT : OP_GT, &at, last));
+}
+
+/* The loop of all ranks around one whose trips depend on the rank: from 1 to the least power of two of at
+ * least N, or back; a rank does nothing in other trips than its own. */
+static bool for_all_ranks(struct power_walk *w, const struct stmt *s, bool up, struct value *first,
+			  struct value *last)
+{
+	struct value one = value_constant(1), n = value_track(TRACK_N), top;
+	struct value *ends[] = { first, last };
+	const char *why = "a loop with iterations that depend on the rank";
+
+	if (!value_logarithm(w, &n, true, s->span, &top) || !bound_power(w, &top, 0, s->span, &top))
+		return false;
+	for (int i = 0; i < 2; i++)
+		if (!power_ordered(w, ends[i], OP_GE, &one, s->span, why) ||
+		    !power_ordered(w, ends[i], OP_LE, &top, s->span, why))
+			return false;
+	*first = up ? one : top;
+	*last = up ? top : one;
+	return true;
+}
+
 /* A loop over k, with D = 2^k; `mirrored`, not NULL: over k from 0 to log2(mirrored) + shift, with D from the
  * largest down. Its trips are the same on all ranks. A head has the D of the next
  * trip if D doubles, else twice that: the head after a trip with D = 1 then has a whole number. */
@@ -465,20 +498,16 @@ static bool loop_of_powers(struct power_walk *w, const struct stmt *s, const str
 	    !power_ordered(w, up ? &first : &last, OP_LE, up ? &last : &first, s->span,
 			   "a loop that may have no iteration"))
 		return false;
+	const struct dfa *mine = trips_of(w, up, &first, &last);
+	if (((head(w, &first)->mask | head(w, &last)->mask) & BIT(TRACK_RANK)) &&
+	    !for_all_ranks(w, s, up, &first, &last))
+		return false;
 	struct act *loop = push(w, s, ITEM_LOOP), *outer = w->to;
-	struct value twice = d;
-	twice.sum.factor[TRACK_D] = 2;
-	const struct value *at = up ? &d : &twice;
-	const struct dfa *trips = power_and(f, w->domain, dfa_power(&f->d, TRACK_D));
-	trips = power_and(f, trips, value_compare(f, up ? OP_GE : OP_LE, at, &first));
-	trips = power_and(f, trips, value_compare(f, up ? OP_LT : OP_GT, at, &last));
 	loop->up = up;
-	loop->trips = trips;
+	loop->trips = trips_of(w, up, &first, &last);
 	loop->first = head(w, &first);
 	loop->last = head(w, &last);
 	loop->depth = f->nbuffers;
-	if ((loop->first->mask | loop->last->mask) & BIT(TRACK_RANK))
-		return power_fail(f, s->span, "a loop with iterations that depend on the rank");
 	k.kind = VALUE_LOGARITHM;
 	if (mirrored) {
 		struct value by = *mirrored;
@@ -489,13 +518,13 @@ static bool loop_of_powers(struct power_walk *w, const struct stmt *s, const str
 		k.shift = mirrored->shift;
 	}
 	power_bind(w, s->var, &k);
-	struct act mine = *loop;
-	w->to = &mine;
+	struct act filled = *loop;
+	w->to = &filled;
 	w->in_loop = true;
-	bool ok = body_of(w, trips, s->body);
+	bool ok = body_of(w, mine, s->body);
 	w->in_loop = false;
 	w->to = outer;
-	outer->body[outer->nbody - 1] = mine;
+	outer->body[outer->nbody - 1] = filled;
 	return ok;
 }
 
