@@ -2,14 +2,11 @@
  * The cost of a trace: traced calls and untraced ones, in turn, of ranks that are tasks and of ranks that
  * are processes. Medians of REPEATS means, and of their ratios.
  *
- * A traced call is done operation by operation. Processes do calls so anyway. Tasks have most done in
- * fewer passes (cpu/play/fold.h): their ratio shows mostly that. A ring's allreduce on 8 ranks reads
- * and stores each chunk 35 times, and 16 times in passes. The best of many calls: 64 KiB took 12 us in passes,
- * 22 us operation by operation without times, 26 us with them; 1 MiB 169, 300 and 331 us. A loop that only
- * combines and copies the same 64 KiB in the order of the workers takes 20 us. Only chunk after chunk, each in
- * the first-level cache, is it 13 us; but then a worker does not do its operations in order, as a trace
- * shows it. Tiles of 2 to 32 KiB, and the processor's counter in place of the clock, changed less than
- * a tenth.
+ * A traced call is done as an untraced one. Processes do each operation by itself, with two readings
+ * of the clock. Tasks do many in one pass (cpu/play/fold.h), which has two readings, and then store
+ * the time of each. Operations by themselves took tasks 1.4 times as long on 2 ranks, and 2 to 3
+ * times on 8: a ring's allreduce reads and stores each chunk 35 times then, and 16 times in passes.
+ * Short calls take longer, as a traced call is not posted (post.c).
  *
  * usage: trace_bench MODULE.so RANKS      a module of an allreduce
  */

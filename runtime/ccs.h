@@ -555,10 +555,11 @@ CCS_API ccs_status ccs_comm_last_run(struct ccs_comm *c, struct ccs_run_shape *s
  *     if (rank == 0)
  *         ccs_trace_save(trace, "trace.json");       for Perfetto, or chrome://tracing
  *
- * Traced calls are done operation by operation, also where untraced calls with the same arguments
- * are done in fewer passes (tasks; short chunks). Their results are the same. If all tasks have
- * called, their operations are done tile by tile; threads that do tiles of one worker at the same
- * time have a track each. An untraced call takes no longer than without traces.
+ * If all tasks have called, their operations are done tile by tile; threads that do tiles of one
+ * worker at the same time have a track each. A thread may do many operations of a tile in one pass
+ * over the data: then the pass's time is measured, and divided evenly among them; the file says so.
+ * Processes do each operation by itself, with its own times, if it is traced. An untraced call
+ * takes no longer than without traces.
  */
 struct ccs_trace;
 

@@ -69,7 +69,7 @@ static ccs_status note_sizes(const struct world *w, const struct run *r, struct 
 
 				to->bytes = elements(v->ops + row, at, tile * a->tile, a->tile) *
 					    r->params.esize;
-				to->thread = tile % a->replicas;
+				to->thread = (uint32_t)(tile % a->replicas);
 			}
 	}
 	free(at);

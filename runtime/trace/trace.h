@@ -13,7 +13,8 @@
  * CLOCK_MONOTONIC. The parts of other processes are copied to rank 0 when the trace stops
  * (trace_hosts.c).
  *
- * At most two clock readings an operation. A call that is not traced costs one read of
+ * At most two clock readings an operation. Operations that are done at once, in one pass over the
+ * data (cpu/play/fold.h), have two together, and share the time. A call that is not traced costs one read of
  * world.trace.
  */
 #ifndef CCS_RUNTIME_TRACE_TRACE_H
@@ -25,9 +26,11 @@
 struct trace_time {
 	uint64_t begin;
 	_Atomic uint64_t end; /* stored last; 0: not done */
-	uint64_t bytes;	      /* bytes of each process's part */
-	uint64_t thread;      /* number of a thread or channel that shares tiles of a worker
-			   (cpu/play/sequence.c) */
+	uint64_t bytes;
+	uint32_t thread; /* number of a thread or channel that shares tiles of a worker
+			    (cpu/play/sequence.c) */
+	uint32_t pass;	 /* operations that one pass did at once: its time is divided evenly
+			    among them; 0: the times are the operation's own */
 };
 
 /* A call, in an array of `times`: this head takes the first CALL_TIMES; then come its ranks',
@@ -111,7 +114,7 @@ static inline struct trace_time *trace_at(const struct traced *x, uint64_t row, 
 }
 
 static inline void trace_note(struct trace_time *x, uint64_t begin, uint64_t end, uint64_t bytes,
-			      uint64_t thread)
+			      uint32_t thread)
 {
 	x->begin = begin;
 	x->bytes = bytes;

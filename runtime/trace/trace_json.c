@@ -5,7 +5,8 @@
  * process for each rank, with a track (tid 0) of its calls, and one for each worker, numbered
  * from 1; several, if several threads or channels share a worker's tiles. Tracks have a slice for
  * each operation and tile, and an arrow (events `s` and `f`) for each message with both ends
- * done. A slice is named by file and line, as in the report of a run without progress. In a call
+ * done. Operations that one pass did at once share its time evenly, and their slices have the
+ * number of these operations, `pass`. A slice is named by file and line, as in the report of a run without progress. In a call
  * that has not ended, each track's next operation is a slice `waits at ...` up to the end. Times
  * are microseconds with three decimals.
  *
@@ -320,7 +321,10 @@ static void put_done(struct page *g, const struct seen *all, uint32_t rank, uint
 	uint32_t from = g->what->prep->from[row];
 
 	put_op(g, rank, track, o, tile, x->begin, x->end, false);
-	fprintf(g->out, ",\"bytes\":%" PRIu64 "}}", x->bytes);
+	fprintf(g->out, ",\"bytes\":%" PRIu64, x->bytes);
+	if (x->pass)
+		fprintf(g->out, ",\"pass\":%" PRIu32, x->pass);
+	fputs("}}", g->out);
 	if (o->out != CCS_NONE && o->to != CCS_NONE &&
 	    when(all + v->fifos[o->out].dst, o->to, tile))
 		put_end(g, "s", rank, track, row, tile, x->begin);
@@ -331,9 +335,9 @@ static void put_done(struct page *g, const struct seen *all, uint32_t rank, uint
 /* The number of the thread or channel that does the tile of a worker. */
 static uint32_t thread_of(const struct seen *x, const struct ccs_worker *w, uint64_t tile)
 {
-	uint64_t thread = place_of(x, w->op, tile)->thread;
+	uint32_t thread = place_of(x, w->op, tile)->thread;
 
-	return thread < MOST_THREADS ? (uint32_t)thread : 0;
+	return thread < MOST_THREADS ? thread : 0;
 }
 
 /* Prints what one thread does of a worker, in order. `begun`: start of the rank's call, which

@@ -179,6 +179,25 @@ def check_worker(tracks, plan, buffers, worker, sizes, ended):
     return done, len(tiles)
 
 
+def check_passes(done):
+    """Operations that one pass did at once share its time evenly, without gaps. The number of passes."""
+    tiles, passes = defaultdict(list), 0
+    for (_, tile), x in done.items():
+        tiles[tile].append(x)
+    for slices in tiles.values():
+        slices.sort(key=ns)
+        while slices and "pass" in slices[0]["args"]:
+            n = slices[0]["args"]["pass"]
+            group, slices = slices[:n], slices[n:]
+            passes += 1
+            check([x["args"].get("pass") for x in group] == [n] * n, "a pass of", n, "operations has", len(group))
+            check(all(end(a) == ns(b) for a, b in zip(group, group[1:])), "gaps in a pass", group)
+            durations = [ns(x, "dur") for x in group]
+            check(max(durations) - min(durations) <= 1, "shares of a pass", durations)
+        check(not any("pass" in x["args"] for x in slices), "a tile in passes and not in passes", slices[:1])
+    return passes
+
+
 def check_call(number, call, tracks, workers, flows, plan, buffers, count, ended):
     done, tiles = {}, set()
     first = {}  # worker of each rank
@@ -216,7 +235,7 @@ def check_call(number, call, tracks, workers, flows, plan, buffers, count, ended
         check(tile == other, "a flow between tiles", tile, other)
         got.add((a, b, tile))
     check(got == wanted, "flows that are not messages", got ^ wanted)
-    return len(done)
+    return len(done), check_passes(done)
 
 
 def check_trace(trace, printed, args):
@@ -239,7 +258,7 @@ def check_trace(trace, printed, args):
         check(x["name"] == printed["schedule"] and x["args"]["contract"] == printed["contract"], "call", x)
         calls[x["args"]["call"]][x["pid"]] = x
     check(sorted(calls) == list(range(len(rows))), "calls", sorted(calls), "of rows", rows)
-    total = 0
+    total, passes = 0, 0
     for number, (count, root) in enumerate(rows):
         call = calls[number]
         plan = next(p for p in printed["plans"] if p["root"] == root)
@@ -247,10 +266,11 @@ def check_trace(trace, printed, args):
         for x in call.values():
             check(x["args"]["count"] == count and x["args"].get("root") == root, "the arguments of", x)
         check(not ended or len(call) == plan["nranks"], "ranks of call", number)
-        total += check_call(number, call, tracks, workers, flows, plan, printed["buffers"], count, ended)
+        did = check_call(number, call, tracks, workers, flows, plan, printed["buffers"], count, ended)
+        total, passes = total + did[0], passes + did[1]
     if args.stuck:
         check(any("waits" in x["cat"] for slices in tracks.values() for x in slices), "nothing waits")
-    return total, len(flows)
+    return total, len(flows), passes
 
 
 # ---- a predicted trace, by the program -----------------------------------------------------------------
@@ -284,6 +304,7 @@ def check_predicted(trace, program, args):
         for x in slices if at[1] else []:
             own = calls[at[0]]
             check(ns(own) <= ns(x) and end(x) <= end(own), "out of its call", x)
+            check("pass" not in x["args"], "a pass is predicted", x)
             peer = x["args"].get("to", x["args"].get("from"))
             found[at[0], x["args"]["tile"]].append((x["cat"], int(x["name"].rpartition(":")[2]), x["args"].get("chunk"), peer))
             lasts.append(end(x))
@@ -299,7 +320,7 @@ def check_predicted(trace, program, args):
     check(len(flows) == sends, len(flows), "flows of", sends, "sends")
     us = (max(lasts) - 1000) / 1000
     check(abs(us - args.program) < 0.002, "the last operation ends after", us, "and not", args.program)
-    return sum(map(len, program.values())), len(flows)
+    return sum(map(len, program.values())), len(flows), 0
 
 
 # ---- spoiling ------------------------------------------------------------------------------------------
@@ -338,6 +359,7 @@ SPOILS = {
     "begin": lambda t: t["traceEvents"].remove(next(e for e in t["traceEvents"] if e["ph"] == "s")),
     "both": both,
     "back": back,
+    "pass": lambda t: slices_of(t)[0]["args"].update({"pass": slices_of(t)[0]["args"].get("pass", 0) + 1}),
     "name": lambda t: t["traceEvents"].remove(next(e for e in t["traceEvents"] if e["name"] == "thread_name")),
     "track": lambda t: slices_of(t)[0].update(tid=slices_of(t)[0]["tid"] + 1),
     "call": lambda t: t["traceEvents"].remove(next(e for e in t["traceEvents"] if e["ph"] == "X" and not e["tid"])),
@@ -368,8 +390,8 @@ def main():
                 print(f"{how}: {why}"[:150])
             else:
                 raise Wrong("not found:", how)
-        operations, messages = check_all(trace, printed, args)
-        print(f"{operations} operations, {messages} messages")
+        operations, messages, passes = check_all(trace, printed, args)
+        print(f"{operations} operations, {messages} messages, {passes} passes")
     except (Wrong, ValueError, KeyError, OSError) as why:
         sys.exit(f"{args.trace}: {why!r}"[:600])
 

@@ -36,9 +36,11 @@ traces() { # traces WHAT COMMAND...: it ends with 0, and its trace is right
 plan ring_allreduce 4
 traces "tasks" "$ccrun" -n 4 "$ring" $quick -b 64 -e 64K -f 32
 says "... which says so" "$tmp/err" "^# trace: $tmp/trace.json, 3 calls\$"
+says "... and they do it in passes, as if it were not traced" "$tmp/why" ' [1-9][0-9]* passes$'
 right "... and nothing that is wrong with it is missed" --table "$tmp/table" --spoils
 traces "tasks, chunks of several tiles" "$ccrun" -n 4 "$ring" $quick -b 4M -e 4M
 traces "processes, short and long chunks" "$ccrun" -n 4 --procs "$ring" $quick -b 64 -e 4M -f 256
+says "... each operation by itself" "$tmp/why" ' 0 passes$'
 says "... which are named" "$tmp/trace.json" '"name":"process_name","args":\{"name":"rank 3 \(process [0-9]+\)"\}'
 plan binomial_broadcast 3
 traces "a plan for each root" "$ccrun" -n 3 "$modules/binomial_broadcast.so" $quick -b 1K -e 1K -r all

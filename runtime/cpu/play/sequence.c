@@ -10,8 +10,8 @@
  * The last caller plays a small run alone, because waking a thread takes longer. If the calls
  * were posted (post.c), their threads are awake: they share the tiles of a larger run, or each
  * computes the outputs of its own ranks, so that no two cores write the same memory. Recent
- * sequences are kept, and played again without a new layout. A traced run plays the notes,
- * operation by operation (trace.h).
+ * sequences are kept, and played again without a new layout. A traced run is played in the same way
+ * (trace.h).
  *
  * A held message (plan.h) is read in its sender's cells. All other messages are in slots; each
  * thread has separate slots. Playing: O(bytes + pieces x tiles).
@@ -87,7 +87,7 @@ struct player {
 	unsigned char **bases;
 };
 
-/* Plays all operations, with times. An operation ends when the thread's next one begins. */
+/* Plays all operations one by one, with times. An operation ends when the thread's next one begins. */
 static RARE void play_traced(const struct player *t, size_t lo, size_t most)
 {
 	const struct sequence *q = t->q;
@@ -119,6 +119,29 @@ static void play(const struct player *t, size_t lo, size_t most)
 		play_pieces(t->q, 0, t->q->n, t->bases, lo, most);
 }
 
+/* Plays the folds of a tile, with times. They do all its operations at once, which share the time
+ * evenly, in the order of the sequence. */
+static RARE void play_pass(const struct player *t, size_t lo, size_t most)
+{
+	const struct sequence *q = t->q;
+	struct layout l = t->e->layout; /* a copy, as its tile is changed */
+	uint64_t begin = clock_ns(), time;
+
+	folds_play(&q->layout, q->folds, t->bases, lo, most);
+	time = clock_ns() - begin;
+	l.tile = most;
+	for (size_t i = 0; i < q->nops; i++) {
+		const struct op_end *o = q->ops + i;
+		struct trace_time *x = trace_at(t->trace, o->row, q->ntiles > 1 ? lo / q->tile : 0);
+
+		if (!x)
+			return;
+		x->pass = (uint32_t)q->nops;
+		trace_note(x, begin + time * i / q->nops, begin + time * (i + 1) / q->nops,
+			   piece_bytes(&l, o->rank, l.view->ops + o->row, lo), t->thread);
+	}
+}
+
 /* Whether the folds may be played for the ranks' buffers at these bases. */
 static bool folds_may(const struct sequence *q, unsigned char *const *bases)
 {
@@ -143,8 +166,13 @@ static void play_tile(const struct player *t, size_t lo)
 	const struct sequence *q = t->q;
 	bool tiled = q->ntiles > 1; /* otherwise chunks may be joined */
 
-	if (!t->trace && folds_may(q, t->bases)) {
-		folds_play(&q->layout, q->folds, t->bases, lo, tiled ? q->tile : SIZE_MAX);
+	if (folds_may(q, t->bases)) {
+		size_t most = tiled ? q->tile : SIZE_MAX;
+
+		if (t->trace)
+			play_pass(t, lo, most);
+		else
+			folds_play(&q->layout, q->folds, t->bases, lo, most);
 		return;
 	}
 	if (!tiled) {
@@ -159,11 +187,11 @@ static void play_tile(const struct player *t, size_t lo)
 
 /* ---- playing ------------------------------------------------------------------------------ */
 
-static RARE struct traced *trace_begin(const struct cpu *e, const struct sequence *q)
+static RARE struct traced *trace_begin(struct cpu *e, const struct sequence *q)
 {
-	struct traced *x =
-		trace_run(e->world, e->world->runs,
-			  q->ntiles > 1 ? ceil_div(q->layout.longest, q->short_tile) : 1);
+	size_t tile = folds_may(q, sequence_place(e, q, 0, 0)) ? q->tile : q->short_tile;
+	struct traced *x = trace_run(e->world, e->world->runs,
+				     q->ntiles > 1 ? ceil_div(q->layout.longest, tile) : 1);
 
 	for (int r = 0; r < e->world->nranks && x; r++)
 		x->ranks[r].begin = clock_ns();
