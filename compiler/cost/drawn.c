@@ -133,8 +133,8 @@ bool timeline_draw(struct ctx *c, const struct simulated *x, const struct shown 
 
 	time_chart_open(&d.at, c, n, &view->ranks);
 	d.shown = timeline_shown(c, x, most);
-	d.at.title = arena_printf(c->scratch, "%s: %s on %s", x->p->instance.schedule->name.name,
-				  arena_count(c->scratch, n, "rank"), x->machine);
+	d.at.s.title = arena_printf(c->scratch, "%s: %s on %s", x->p->instance.schedule->name.name,
+				    arena_count(c->scratch, n, "rank"), x->machine);
 	d.at.about = arena_printf(c->scratch, "%" PRIu64 " bytes: predicted %.2f us; %s", x->bytes,
 				  x->seconds * 1e6, x->limit);
 	d.at.length = x->seconds > 0 ? x->seconds * 1e6 : 1;

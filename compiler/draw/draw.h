@@ -1,20 +1,19 @@
 /*
  * Drawing: SVG, the frame of a page, and charts of ranks over time.
  *
- *   svg_put.c    elements, texts, colours, the head with the errors, the frames of pictures and pages
+ *   svg_put.c    elements, texts, the head with the errors, the frames of pictures and pages
  *   svg_time.c   charts: of pipelines (pipe/chart.c), and of predicted times (cost/drawn.c)
  *
- * The pictures of `ccc explain` are in explain/svg.h. svg.css and page.css are parts of this program.
+ * The pictures of `ccc explain` are in explain/svg.h. svg.css (with all colours), markers.svg (the heads
+ * of arrows) and page.css are parts of this program.
  */
 #ifndef CCS_COMPILER_DRAW_DRAW_H
 #define CCS_COMPILER_DRAW_DRAW_H
 
 #include "compiler/ctx.h"
 
-#define NCOLOURS 9u	   /* of cells and messages; more chunks use them again */
-#define GREY NCOLOURS	   /* of several colours, or of no data */
-#define RED (NCOLOURS + 1) /* errors */
-extern const char *const svg_colours[NCOLOURS]; /* "#4477AA" */
+#define NCOLOURS 9u   /* of cells and messages: classes c0 to c8; more chunks use them again */
+#define GREY NCOLOURS /* of several colours, or of no data */
 
 /* Text that is printed to memory. printed_end returns it, in the arena. Without memory both end the
  * compilation. */
@@ -35,11 +34,11 @@ struct svg {
 	struct script *x;      /* that `ccc explain` draws */
 	uint32_t first_diag;   /* the errors of the head: c->diags from here on; */
 	struct span otherwise; /* ... the place of one that has none */
+	const char *title;
+	double width;
 	FILE *out;
 	struct printed body; /* between svg_begin and svg_end */
 	double y;	     /* the picture is drawn down to here */
-	bool cures;	     /* the head has some that were tried */
-	unsigned seen;	     /* for `ccc explain`: bits by enum seen */
 };
 
 /** Prints; each ' of the format is a ". */
@@ -51,15 +50,15 @@ void svg_say(struct svg *s, const char *attributes, double x, double y, const ch
 double pt(double v);
 /** Text for an element or attribute, as diag_shown_text has it, with <, >, & and quotes escaped. */
 const char *svg_text(struct svg *s, const char *text);
-/** svg_begin: from here on the drawing is kept in memory. svg_end prints it in its frame, as high as s->y. */
-void svg_begin(struct svg *s);
-void svg_end(struct svg *s, FILE *out, double width, const char *title, const char *about);
-/** The title, some words about it or NULL, and the first of the errors with their cures. */
-void svg_head(struct svg *s, double width, const char *title, const char *about);
+/** From here on the drawing is kept in memory. It begins with the title, some words about it or NULL, and
+ *  the first of the errors with their cures. */
+void svg_begin(struct svg *s, const char *about);
+/** Prints the drawing in its frame, as high as s->y. */
+void svg_end(struct svg *s, FILE *out, const char *description);
 /** Words below the drawing, in lines that fit the width. */
-void svg_lines(struct svg *s, const char *class, double width, const char *text);
+void svg_lines(struct svg *s, const char *class, const char *text);
 /** The beginning of a page, up to its title. Scripts run only in one that plays. */
-void page_begin(struct svg *s, const char *title, bool plays);
+void page_begin(struct svg *s, bool plays);
 
 /* ---- svg_time.c: ranks from top to bottom, over time ----------------------------------------- */
 
@@ -68,7 +67,7 @@ void page_begin(struct svg *s, const char *title, bool plays);
 
 struct time_chart {
 	struct svg s;
-	const char *title, *about;
+	const char *about;
 	double length; /* of the time that is drawn */
 	double unit;   /* points that one unit of time is wide */
 	uint32_t nranks, nlanes;
@@ -76,9 +75,8 @@ struct time_chart {
 		bool shown;
 		uint32_t tracks; /* set before time_chart_begin */
 		double y, high;
-	} *lanes; /* [nranks] */
+	} * lanes; /* [nranks] */
 	/* by time_chart_begin */
-	double width;
 	double bottom; /* of the lanes; then of the axis */
 	double key;    /* the legend ends here */
 };

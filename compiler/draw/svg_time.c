@@ -1,6 +1,6 @@
 /*
  * A chart: ranks from top to bottom, over time. Of pipelines (pipe/chart.c) and of predicted times
- * (cost/drawn.c); the frame, the head, colours and the page are those of `ccc explain`.
+ * (cost/drawn.c); the frame, the head and the page are those of `ccc explain`.
  *
  * In: the ranks to show, and the length of time. Between time_chart_begin and time_chart_end the caller
  * draws boxes and messages. Each lane has a number of tracks, so that what happens at once is drawn one
@@ -52,11 +52,9 @@ double time_chart_x(const struct time_chart *t, double time)
 
 void time_chart_begin(struct time_chart *t, double behind)
 {
-	t->width = time_chart_x(t, t->length) + behind;
-	t->width = t->width < 700 ? 700 : t->width;
+	t->s.width = fmax(time_chart_x(t, t->length) + behind, 700);
 	t->key = LEFT;
-	svg_begin(&t->s);
-	svg_head(&t->s, t->width, t->title, t->about);
+	svg_begin(&t->s, t->about);
 	t->bottom = t->s.y;
 	for (uint32_t r = 0; r < t->nranks; r++) {
 		struct time_lane *l = &t->lanes[r];
@@ -64,9 +62,7 @@ void time_chart_begin(struct time_chart *t, double behind)
 		if (!l->shown)
 			continue;
 		l->y = t->bottom;
-		l->high = l->tracks * TRACK > HIGHEST	 ? HIGHEST
-			  : l->tracks * TRACK > TIME_BOX ? l->tracks * TRACK
-							 : TIME_BOX;
+		l->high = fmin(fmax(l->tracks * TRACK, TIME_BOX), HIGHEST);
 		t->bottom += l->high + BETWEEN;
 		svg_put(&t->s, "<rect class='lane' x='%g' y='%g' width='%g' height='%g'/>\n", LEFT,
 			pt(l->y), pt(t->unit * t->length), l->high);
@@ -82,9 +78,9 @@ void time_chart_box(struct time_chart *t, uint32_t rank, uint32_t track, double 
 	double high = l->high / l->tracks, y = l->y + high * track;
 
 	svg_put(&t->s,
-		"<rect x='%g' y='%g' width='%g' height='%g' rx='2' fill='%s' fill-opacity='%.2f'/>",
-		pt(left + 0.5), pt(y), pt(right - left > 1.2 ? right - left - 1 : 0.2),
-		pt(l->tracks > 1 ? high - 1 : high), svg_colours[colour], opacity);
+		"<rect class='fill c%u' x='%g' y='%g' width='%g' height='%g' rx='2' fill-opacity='%.2f'/>",
+		colour, pt(left + 0.5), pt(y), pt(fmax(right - left - 1, 0.2)),
+		pt(l->tracks > 1 ? high - 1 : high), opacity);
 	if (label && right - left >= 7.0 * (double)strlen(label))
 		svg_say(&t->s, "font-size='11' text-anchor='middle' style='fill:#fff'",
 			(left + right) / 2, y + TIME_BOX - 8, "%s", label);
@@ -118,8 +114,8 @@ void time_chart_axis(struct time_chart *t, const char *unit)
 
 void time_chart_key(struct time_chart *t, unsigned colour, const char *text)
 {
-	svg_put(&t->s, "<rect x='%g' y='%g' width='12' height='12' rx='2' fill='%s'/>\n",
-		pt(t->key), pt(t->bottom), svg_colours[colour]);
+	svg_put(&t->s, "<rect class='fill c%u' x='%g' y='%g' width='12' height='12' rx='2'/>\n",
+		colour, pt(t->key), pt(t->bottom));
 	svg_say(&t->s, "class='dim'", t->key + 17, t->bottom + 10, "%s", text);
 	t->key += 40 + 6.2 * (double)strlen(text);
 }
@@ -128,10 +124,8 @@ void time_chart_end(struct time_chart *t, FILE *out, const char *text)
 {
 	svg_say(&t->s, "class='dim'", t->key, t->bottom + 10, "%s", text);
 	t->s.y = t->bottom + 22;
-	svg_end(&t->s, out, t->width, t->title, t->about);
+	svg_end(&t->s, out, t->about);
 }
-
-/* ---- page ------------------------------------------------------------------------------------------ */
 
 void time_chart_print(struct time_chart *t, enum print_format format, time_chart_printer *picture,
 		      time_chart_printer *text, void *arg, FILE *out)
@@ -145,7 +139,7 @@ void time_chart_print(struct time_chart *t, enum print_format format, time_chart
 	printed_begin(t->s.c->scratch, &words);
 	text(arg, words.out);
 	t->s.out = out;
-	page_begin(&t->s, t->title, false);
+	page_begin(&t->s, false);
 	fputs("<div id=\"picture\">\n", out);
 	picture(arg, out);
 	fprintf(out, "</div>\n<pre>%s</pre>\n</body>\n</html>\n",

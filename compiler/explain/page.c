@@ -89,19 +89,16 @@ static void print_faults(struct svg *s)
 
 void explain_html(struct script *x, FILE *out)
 {
-	struct svg s = { .c = x->r.c, .x = x, .out = out };
+	struct svg s = { .c = x->r.c, .x = x, .out = out, .title = explain_title(x) };
 	const char *large = too_large(x);
 
-	page_begin(&s, explain_title(x), !large);
+	page_begin(&s, !large);
 	if (large)
 		fprintf(out,
 			"<p id=\"large\">Too large to play: %s. --rank, --step and --chunk show a "
 			"part.</p>\n",
 			large);
-	fputs("<main data-palette=\"", out);
-	for (uint32_t i = 0; i < NCOLOURS; i++)
-		fprintf(out, "%s%s", i ? " " : "", svg_colours[i]);
-	fputs("\">\n", out);
+	fputs("<main>\n", out);
 	if (!x->right)
 		print_faults(&s);
 	fputs("<section id=\"text\" aria-label=\"Text\">\n", out);

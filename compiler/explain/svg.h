@@ -7,19 +7,6 @@
 #include "compiler/draw/draw.h"
 #include "compiler/explain/explain.h"
 
-/* What the legend explains. */
-enum seen {
-	SEEN_HOLE,
-	SEEN_OTHER,
-	SEEN_PLUS,
-	SEEN_LOCAL,
-	SEEN_SEVERAL,
-	SEEN_GREY,
-	SEEN_LOST,
-	SEEN_FAULT,
-	SEEN_CURE
-};
-
 /* ---- svg_lanes.c: time from left to right, ranks from top to bottom ---------------------- */
 
 /* The drawn part of the run, and its geometry. */
@@ -37,7 +24,6 @@ struct lanes {
 	double margin;	   /* right of the last column */
 	uint32_t *row;	   /* [width]: of a chunk in its lane, or NONE */
 	uint32_t *lane_of; /* [nranks], or NONE */
-	uint32_t *values;  /* [nframes + 1][nranks][ncells] */
 	double *y;	   /* [ncells]: of a row in its lane */
 };
 
@@ -54,7 +40,7 @@ void svg_lanes(struct svg *s, struct lanes *l);
 
 /** With room for the words on both sides. */
 double svg_circle_width(struct svg *s);
-void svg_circle(struct svg *s, double width);
+void svg_circle(struct svg *s);
 
 /* ---- svg_heat.c: rank x step, where there is too much for lanes --------------------------- */
 

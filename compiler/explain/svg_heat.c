@@ -5,27 +5,13 @@
  */
 #include "compiler/explain/svg.h"
 
+#include <math.h>
+
 #define MOST_ROWS 256u
 #define MOST_STEPS 256u
 #define LEFT 70.0
 #define HIGH 256.0
 #define FULL 8u /* ranks, and chunks, of a step in full */
-
-struct heat {
-	uint32_t nranks, nsteps; /* of the program, from step 1 */
-	uint32_t rows, columns;	 /* of the map: each is some ranks and some steps */
-	double *sent, most;	 /* [columns][rows]: the most of a rank in a step, in S */
-};
-
-static uint32_t row_of(const struct heat *h, uint32_t rank)
-{
-	return (uint32_t)((uint64_t)rank * h->rows / h->nranks);
-}
-
-static uint32_t column_of(const struct heat *h, uint32_t step)
-{
-	return (uint32_t)((uint64_t)(step - 1) * h->columns / h->nsteps);
-}
 
 /* In S, as the head has it. */
 static double size_of(const struct script *x, const struct move *m)
@@ -38,45 +24,51 @@ static double size_of(const struct script *x, const struct move *m)
 		       : 0;
 }
 
-/* The moves of a step are ordered by receiver: each sender's are summed, then put into the map. */
-static void fill(struct script *x, struct heat *h)
+/* The most that a rank sends in a step, for each place of the map: some ranks and some steps. The
+ * moves of a step are ordered by receiver: each sender's are summed first. Returns [columns][rows]. */
+static double *amounts(const struct script *x, uint32_t columns, uint32_t rows, double *most)
 {
-	double *sent = ARENA_ARRAY(x->arena, double, h->nranks);
+	uint32_t nranks = x->r.p->nranks;
+	double *map = ARENA_ARRAY(x->arena, double, (size_t)rows *columns);
+	double *sent = ARENA_ARRAY(x->arena, double, nranks);
 
-	h->sent = ARENA_ARRAY(x->arena, double, (size_t)h->rows * h->columns);
-	for (uint32_t i = 0; i < x->nframes; i++) {
-		const struct frame *f = &x->frames[i];
-		for (uint32_t q = 0; q < h->nranks; q++)
-			sent[q] = 0;
-		for (uint32_t k = f->first; k < f->end; k++) {
+	for (const struct frame *f = x->frames; f < x->frames + x->nframes; f++) {
+		for (uint32_t k = f->first; k < f->end && f->step; k++) {
 			const struct move *m = &x->moves[k];
 			if (m->from != m->to && m->shown)
 				sent[m->from] += size_of(x, m);
 		}
-		for (uint32_t q = 0; q < h->nranks && f->step; q++) {
-			double *to =
-				&h->sent[(size_t)column_of(h, f->step) * h->rows + row_of(h, q)];
-			*to = sent[q] > *to ? sent[q] : *to;
-			h->most = sent[q] > h->most ? sent[q] : h->most;
+		for (uint32_t q = 0; q < nranks && f->step; q++) {
+			uint32_t row = (uint32_t)((uint64_t)q * rows / nranks);
+			uint64_t column = (uint64_t)(f->step - 1) * columns / x->last;
+			double *to = &map[column * rows + row];
+			*to = fmax(*to, sent[q]);
+			*most = fmax(*most, sent[q]);
+			sent[q] = 0;
 		}
 	}
+	return map;
 }
 
-static void map(struct svg *s, const struct heat *h)
+static void map(struct svg *s)
 {
-	double wide = (HEAT_WIDTH - LEFT - 20) / h->columns;
+	uint32_t nranks = s->x->r.p->nranks, steps = s->x->last;
+	uint32_t rows = nranks < MOST_ROWS ? nranks : MOST_ROWS;
+	uint32_t columns = steps < MOST_STEPS ? steps : MOST_STEPS;
+	double most = 0, *sent = amounts(s->x, columns, rows, &most);
+	double wide = fmin((HEAT_WIDTH - LEFT - 20) / columns, 40);
 
-	wide = wide < 40 ? wide : 40;
 	svg_put(s,
-		"<rect class='lane map' data-steps='%u' data-columns='%u' x='%g' y='%g' width='%g' height='%g'/>\n",
-		h->nsteps, h->columns, pt(LEFT), pt(s->y), pt(wide * h->columns), pt(HIGH));
-	for (uint32_t c = 0; c < h->columns; c++)
-		for (uint32_t r = 0, end; r < h->rows; r = end) {
-			const double *v = &h->sent[(size_t)c * h->rows];
-			uint32_t step = 1 + (uint32_t)((uint64_t)c * h->nsteps / h->columns);
-			double y = HIGH * r / h->rows;
+		"<rect class='lane map' data-steps='%u' data-columns='%u' x='%g' y='%g' width='%g' "
+		"height='%g'/>\n",
+		steps, columns, LEFT, pt(s->y), pt(wide * columns), HIGH);
+	for (uint32_t c = 0; c < columns; c++)
+		for (uint32_t r = 0, end; r < rows; r = end) {
+			const double *v = &sent[(size_t)c * rows];
+			uint32_t step = 1 + (uint32_t)((uint64_t)c * steps / columns);
+			double y = HIGH * r / rows;
 
-			for (end = r + 1; end < h->rows && v[end] == v[r]; end++)
+			for (end = r + 1; end < rows && v[end] == v[r]; end++)
 				;
 			if (v[r] <= 0)
 				continue;
@@ -84,20 +76,20 @@ static void map(struct svg *s, const struct heat *h)
 				"<rect class='heat' data-step='%u' x='%g' y='%g' width='%g' height='%g' "
 				"opacity='%.2f'><title>step %u, from rank %u on: %.3g S</title></rect>\n",
 				step, pt(LEFT + wide * c), pt(s->y + y),
-				pt(wide < 3 ? wide : wide - 1), pt(HIGH * end / h->rows - y),
-				0.15 + 0.85 * v[r] / h->most, step,
-				(uint32_t)((uint64_t)r * h->nranks / h->rows), v[r]);
+				pt(wide < 3 ? wide : wide - 1), pt(HIGH * end / rows - y),
+				0.15 + 0.85 * v[r] / most, step,
+				(uint32_t)((uint64_t)r * nranks / rows), v[r]);
 		}
 	svg_say(s, "class='dim'", 16, s->y + 9, "rank 0");
-	svg_say(s, "class='dim'", 16, s->y + HIGH, "%u", h->nranks - 1);
-	svg_say(s, "class='dim'", LEFT, s->y + HIGH + 14,
-		h->nsteps == 1 ? "step 1" : "steps 1 to %u", h->nsteps);
+	svg_say(s, "class='dim'", 16, s->y + HIGH, "%u", nranks - 1);
+	svg_say(s, "class='dim'", LEFT, s->y + HIGH + 14, steps == 1 ? "step 1" : "steps 1 to %u",
+		steps);
 	s->y += HIGH + 34;
-	svg_say(s, "class='dim'", 16, s->y,
-		"How much each rank sends in each step; darkest: %.3g S. --rank, --step and --chunk draw a "
-		"part in full.",
-		h->most);
-	s->y += 14;
+	svg_lines(s, "dim",
+		  arena_printf(s->x->arena,
+			       "How much each rank sends in each step; darkest: %.3g S. --rank, "
+			       "--step and --chunk draw a part in full.",
+			       most));
 }
 
 /* Marks one more, if there is room for it. */
@@ -140,49 +132,27 @@ static void full(struct svg *s, const struct frame *f, const char *which)
 	s->y += 14;
 }
 
-static void endings(struct svg *s)
-{
-	struct script *x = s->x;
-
-	for (uint32_t i = 0; i < x->nendings && i < FULL; i++) {
-		const struct ending *e = &x->endings[i];
-		svg_say(s,
-			arena_printf(x->arena, "class='fault' data-code='%s' data-rank='%u'",
-				     diag_code_text(e->code).s, e->rank),
-			16, s->y + 12, "rank %u: %s", e->rank, explain_ending_text(s->x, e));
-		s->y += 16;
-	}
-	if (x->nendings > FULL) {
-		svg_say(s, "class='dim'", 16, s->y + 12, "and %u more", x->nendings - FULL);
-		s->y += 16;
-	}
-	s->y += 14;
-}
-
 void svg_heat(struct svg *s)
 {
 	struct script *x = s->x;
-	struct heat h = { .nranks = x->r.p->nranks, .nsteps = x->last };
 	const struct frame *first = NULL, *last = NULL, *wrong = NULL;
 
-	h.rows = h.nranks < MOST_ROWS ? h.nranks : MOST_ROWS;
-	h.columns = h.nsteps < MOST_STEPS ? h.nsteps : MOST_STEPS;
-	for (uint32_t i = 0; i < x->nframes; i++) {
-		last = &x->frames[i];
-		first = first || (h.nsteps && !last->step) ? first : last;
-		for (uint32_t k = last->first; k < last->end && !wrong; k++)
-			wrong = x->moves[k].fault ? last : NULL;
+	for (const struct frame *f = x->frames; f < x->frames + x->nframes; f++) {
+		last = f;
+		first = first || (x->last && !f->step) ? first : f;
+		for (uint32_t k = f->first; k < f->end && !wrong; k++)
+			wrong = x->moves[k].fault ? f : NULL;
 	}
-	if (h.nsteps) {
-		fill(x, &h);
-		map(s, &h);
-	} else {
-		svg_say(s, "class='dim'", 16, s->y,
-			"No rank sends. --rank and --chunk draw a part in full.");
-		s->y += 14;
-	}
-	if (x->nerrors)
-		endings(s);
+	if (x->last)
+		map(s);
+	else
+		svg_lines(s, "dim", "No rank sends. --rank and --chunk draw a part in full.");
+	for (uint32_t i = 0; i < x->nendings && i < FULL; i++)
+		svg_lines(s, "fault",
+			  arena_printf(x->arena, "rank %u: %s", x->endings[i].rank,
+				       explain_ending_text(x, &x->endings[i])));
+	if (x->nendings > FULL)
+		svg_lines(s, "dim", arena_printf(x->arena, "and %u more", x->nendings - FULL));
 	if (first)
 		full(s, first, "");
 	if (wrong && wrong != first && wrong != last)
