@@ -27,6 +27,8 @@ const char *printed_end(struct arena *a, struct printed *t);
 
 /** A format, with a " for each of its '. */
 const char *quotes(struct arena *a, const char *format);
+/** A text in which characters that have a name, of at most 6 bytes, stand by it. */
+const char *escaped(struct arena *a, const char *text, const char *const names[128]);
 
 /* A picture under way. Texts are in c->scratch. */
 struct svg {
@@ -46,8 +48,6 @@ void svg_put(struct svg *s, const char *format, ...) __attribute__((format(print
 /** The words of `format` at a place; a ' of `attributes` is a ", and a % of them is none of the format's. */
 void svg_say(struct svg *s, const char *attributes, double x, double y, const char *format, ...)
 	__attribute__((format(printf, 5, 6)));
-/** A length or place, with at most one digit behind the point: %g prints it so. */
-double pt(double v);
 /** Text for an element or attribute, as diag_shown_text has it, with <, >, & and quotes escaped. */
 const char *svg_text(struct svg *s, const char *text);
 /** From here on the drawing is kept in memory. It begins with the title, some words about it or NULL, and

@@ -3,7 +3,6 @@
  */
 #include "compiler/draw/draw.h"
 
-#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,11 +38,6 @@ const char *printed_end(struct arena *a, struct printed *t)
 	return text;
 }
 
-double pt(double v)
-{
-	return floor(v * 10 + 0.5) / 10;
-}
-
 void svg_put(struct svg *s, const char *format, ...)
 {
 	va_list ap;
@@ -60,24 +54,28 @@ void svg_say(struct svg *s, const char *attributes, double x, double y, const ch
 	va_start(ap, format);
 	const char *text = arena_vprintf(s->c->scratch, format, ap);
 	va_end(ap);
-	svg_put(s, "<text %s x='%g' y='%g'>%s</text>\n", quotes(s->c->scratch, attributes), pt(x),
-		pt(y), svg_text(s, text));
+	svg_put(s, "<text %s x='%g' y='%g'>%s</text>\n", quotes(s->c->scratch, attributes), x, y,
+		svg_text(s, text));
+}
+
+const char *escaped(struct arena *a, const char *text, const char *const names[128])
+{
+	char *all = arena_alloc(a, 6 * strlen(text) + 1), *to = all;
+
+	for (const unsigned char *c = (const void *)text; *c; c++)
+		if (*c < 128 && names[*c])
+			to = stpcpy(to, names[*c]);
+		else
+			*to++ = (char)*c;
+	return all;
 }
 
 const char *svg_text(struct svg *s, const char *text)
 {
-	static const char *const names[] = {
+	static const char *const names[128] = {
 		['<'] = "&lt;", ['>'] = "&gt;", ['&'] = "&amp;", ['"'] = "&quot;"
 	};
-	text = diag_shown_text(s->c->scratch, text);
-	char *all = ARENA_ARRAY(s->c->scratch, char, 6 * strlen(text) + 1), *to = all;
-
-	for (const char *c = text; *c; c++)
-		if ((unsigned char)*c < sizeof(names) / sizeof(*names) && names[(int)*c])
-			to = stpcpy(to, names[(int)*c]);
-		else
-			*to++ = *c;
-	return all;
+	return escaped(s->c->scratch, diag_shown_text(s->c->scratch, text), names);
 }
 
 /* ---- the frame of a picture ------------------------------------------------------------------ */
@@ -148,8 +146,8 @@ void svg_end(struct svg *s, FILE *out, const char *description)
 		"<svg class='ccs' xmlns='http://www.w3.org/2000/svg' viewBox='0 0 %g %g' width='%g' "
 		"height='%g' font-family='system-ui, sans-serif' font-size='11' role='img'>\n"
 		"<title>%s</title><desc>%s</desc>\n<style>%s</style>\n<defs>%s</defs>\n",
-		pt(s->width), pt(s->y), pt(s->width), pt(s->y), svg_text(s, s->title),
-		svg_text(s, description), svg_css, markers_svg);
+		s->width, s->y, s->width, s->y, svg_text(s, s->title), svg_text(s, description),
+		svg_css, markers_svg);
 	fprintf(out, "%s</svg>\n", drawn);
 }
 

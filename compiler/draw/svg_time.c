@@ -65,7 +65,7 @@ void time_chart_begin(struct time_chart *t, double behind)
 		l->high = fmin(fmax(l->tracks * TRACK, TIME_BOX), HIGHEST);
 		t->bottom += l->high + BETWEEN;
 		svg_put(&t->s, "<rect class='lane' x='%g' y='%g' width='%g' height='%g'/>\n", LEFT,
-			pt(l->y), pt(t->unit * t->length), l->high);
+			l->y, t->unit * t->length, l->high);
 		svg_say(&t->s, "class='dim'", 16, l->y + TIME_BOX - 8, "rank %u", r);
 	}
 }
@@ -79,8 +79,8 @@ void time_chart_box(struct time_chart *t, uint32_t rank, uint32_t track, double 
 
 	svg_put(&t->s,
 		"<rect class='fill c%u' x='%g' y='%g' width='%g' height='%g' rx='2' fill-opacity='%.2f'/>",
-		colour, pt(left + 0.5), pt(y), pt(fmax(right - left - 1, 0.2)),
-		pt(l->tracks > 1 ? high - 1 : high), opacity);
+		colour, left + 0.5, y, fmax(right - left - 1, 0.2), l->tracks > 1 ? high - 1 : high,
+		opacity);
 	if (label && right - left >= 7.0 * (double)strlen(label))
 		svg_say(&t->s, "font-size='11' text-anchor='middle' style='fill:#fff'",
 			(left + right) / 2, y + TIME_BOX - 8, "%s", label);
@@ -94,8 +94,8 @@ void time_chart_message(struct time_chart *t, uint32_t from, double leaves, uint
 
 	if (a->shown && b->shown)
 		svg_put(&t->s, "<path %s d='M%g %gL%g %g'/>\n", quotes(t->s.c->scratch, attributes),
-			pt(time_chart_x(t, leaves)), pt(a->y + (down ? a->high : 0)),
-			pt(time_chart_x(t, arrives)), pt(b->y + (down ? 0 : b->high)));
+			time_chart_x(t, leaves), a->y + (down ? a->high : 0),
+			time_chart_x(t, arrives), b->y + (down ? 0 : b->high));
 }
 
 void time_chart_axis(struct time_chart *t, const char *unit)
@@ -104,8 +104,8 @@ void time_chart_axis(struct time_chart *t, const char *unit)
 
 	step /= t->length / step < 2 ? 5 : t->length / step < 5 ? 2 : 1;
 	for (double at = 0; at <= t->length * 1.0001; at += step) {
-		svg_put(&t->s, "<path class='frame' d='M%g %gv4'/>\n", pt(time_chart_x(t, at)),
-			pt(t->bottom - 6));
+		svg_put(&t->s, "<path class='frame' d='M%g %gv4'/>\n", time_chart_x(t, at),
+			t->bottom - 6);
 		svg_say(&t->s, "class='dim' text-anchor='middle'", time_chart_x(t, at),
 			t->bottom + 8, "%g%s%s", at, at > 0 ? "" : " ", at > 0 ? "" : unit);
 	}
@@ -115,7 +115,7 @@ void time_chart_axis(struct time_chart *t, const char *unit)
 void time_chart_key(struct time_chart *t, unsigned colour, const char *text)
 {
 	svg_put(&t->s, "<rect class='fill c%u' x='%g' y='%g' width='12' height='12' rx='2'/>\n",
-		colour, pt(t->key), pt(t->bottom));
+		colour, t->key, t->bottom);
 	svg_say(&t->s, "class='dim'", t->key + 17, t->bottom + 10, "%s", text);
 	t->key += 40 + 6.2 * (double)strlen(text);
 }

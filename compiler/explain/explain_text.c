@@ -134,7 +134,7 @@ static void print_head(struct script *x, FILE *out)
 			"\"0-2\" is the chunk of ranks 0, 1 and 2; \"a[1]@0\" is chunk a[1] of rank 0;\n"
 			"\"-\" is nothing yet.\n%s\nat the start\n",
 			twice ? "\"1(x2)\" is the chunk of rank 1, counted twice.\n" : "");
-		print_table(x, x->start, out);
+		print_table(x, explain_start(x), out);
 	} else if (x->r.p->nbuffers) {
 		fprintf(out,
 			"\nTables are left out: they are shown up to %u ranks and %u chunks "

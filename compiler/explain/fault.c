@@ -5,7 +5,6 @@
  * tasks, their circle of waits, the results that differ from the contract, and the ranks that end in an
  * error. The model ends with the step of the first move that is wrong in itself.
  */
-#include "compiler/check/values/messages.h"
 #include "compiler/explain/explain.h"
 #include "compiler/witness/cycle.h"
 
@@ -40,38 +39,6 @@ const struct order *explain_run_far(struct script *x, struct program *p)
 	return &x->far.order;
 }
 
-static void add_lost(struct script *x, uint32_t fifo, struct sent *sent, bool unmatched)
-{
-	const struct fifo *f = &x->r.p->fifos[fifo];
-	struct move *m = explain_add_move(x, f->src_task, sent->row, NONE);
-
-	m->to = f->dst;
-	m->recv = NULL;
-	m->target.n = 0;
-	m->depth = sent->depth + 1;
-	m->lost = true;
-	m->unmatched = unmatched;
-	m->carries = m->source.n ? *messages_values(&x->r, sent, m->source.n) : NONE;
-}
-
-void explain_add_lost(struct script *x)
-{
-	const struct program *p = x->r.p;
-
-	for (uint32_t f = 0; f < p->nfifos; f++) {
-		uint32_t i = x->r.queues[f].few[0].head, received;
-
-		if (x->r.queues[f].few[1].value != LISTED || i == NONE)
-			continue;
-		received = x->far.flows[f].started[SENDS];
-		for (uint32_t j = i; j != NONE; j = x->r.sent[j].next)
-			received--;
-		/* What has no slot was not sent: its sender waits. */
-		for (uint32_t k = 0; i != NONE && k < x->r.c->slots; k++, i = x->r.sent[i].next)
-			add_lost(x, f, &x->r.sent[i], received + k >= p->fifos[f].nrecvs);
-	}
-}
-
 /* ---- marks --------------------------------------------------------------------------------- */
 
 static bool seen_on(const struct diag *g, int64_t rank)
@@ -94,16 +61,16 @@ static bool is_about(const struct script *x, const struct diag *g, struct span a
 	       (explain_span(x, m->send).lo == at.lo && seen_on(g, m->from));
 }
 
-/* Marks the first move that the diagnostic is about on each rank, if they are of one step;
- * returns this, or NONE. */
+/* Marks the first move that the diagnostic is about on each rank, if they are of one step; of E0301 all
+ * messages that no receive takes. Returns the step, or NONE. */
 static uint32_t mark(struct script *x, const struct diag *g, struct span at)
 {
 	uint32_t step = NONE;
-	bool *seen = ARENA_ARRAY(x->arena, bool, x->r.p->nranks);
+	bool *seen = ARENA_ARRAY(x->arena, bool, x->r.p->nranks), lost = g->code == 301;
 
-	for (uint32_t k = 0; k < x->n && x->moves[k].depth <= step; k++) {
+	for (uint32_t k = 0; k < x->n && (lost || x->moves[k].depth <= step); k++) {
 		struct move *m = &x->moves[k];
-		if (seen[m->rank] || !is_about(x, g, at, m))
+		if ((lost ? !m->unmatched : seen[m->rank]) || !is_about(x, g, at, m))
 			continue;
 		seen[m->rank] = true;
 		step = m->depth;
@@ -111,17 +78,6 @@ static uint32_t mark(struct script *x, const struct diag *g, struct span at)
 			m->fault = g->code;
 	}
 	return step;
-}
-
-/* The messages that E0301 is about: sent, and no receive takes them. */
-static void mark_lost(struct script *x, const struct diag *g)
-{
-	for (uint32_t k = 0; k < x->n; k++) {
-		struct move *m = &x->moves[k];
-		if (m->unmatched && explain_span(x, m->send).lo == g->span.lo &&
-		    seen_on(g, m->from))
-			m->fault = g->code;
-	}
 }
 
 /* Returns the step of the first move that is wrong in itself, or at its ends; or NONE. */
@@ -134,44 +90,35 @@ static uint32_t mark_all(struct script *x)
 		const struct diag *g = e->diag;
 		bool wrong = g->code == 303 || g->code == 401 || g->code == 402;
 
-		if (g->operation || wrong)
+		if (g->code == 301)
+			mark(x, g, g->span);
+		else if (g->operation || wrong)
 			e->step = mark(x, g, g->span);
 		for (uint32_t k = 0; g->code == 402 && k < g->notes.n; k++)
 			mark(x, g, g->notes.v[k].span); /* the other operation */
-		if (g->code == 301)
-			mark_lost(x, g);
 		if (wrong && e->step < first)
 			first = e->step;
 	}
 	return first;
 }
 
-static struct cells common(struct cells a, struct cells b)
+bool *explain_raced(const struct script *x, uint32_t rank)
 {
-	uint32_t lo = a.lo > b.lo ? a.lo : b.lo, x = a.lo + a.n, y = b.lo + b.n;
-
-	return (struct cells){ lo, cells_overlap(a.lo, a.n, b.lo, b.n) ? (x < y ? x : y) - lo : 0 };
-}
-
-struct cells explain_raced(const struct script *x, uint32_t rank)
-{
-	struct cells first = { 0 }, alone = { 0 };
+	uint32_t *touched = ARENA_ARRAY(x->arena, uint32_t, x->r.width), most = 1;
+	bool *raced = ARENA_ARRAY(x->arena, bool, x->r.width);
 
 	for (uint32_t k = 0; k < x->all; k++) {
 		const struct move *m = &x->moves[k];
-		struct cells mine = m->to == rank ? m->target : m->source;
-
-		if (m->fault != 402 || (m->to != rank && m->from != rank))
-			continue;
-		if (common(first, mine).n)
-			return common(first, mine);
-		if (first.n)
-			continue;
-		first = alone = mine;
-		if (m->from == m->to && common(m->source, m->target).n) /* with itself */
-			alone = common(m->source, m->target);
+		for (uint32_t i = 0; m->fault == 402 && m->from == rank && i < m->source.n; i++)
+			touched[m->source.lo + i]++;
+		for (uint32_t i = 0; m->fault == 402 && m->to == rank && i < m->target.n; i++)
+			touched[m->target.lo + i]++;
 	}
-	return alone;
+	for (uint32_t i = 0; i < x->r.width; i++)
+		most = touched[i] > most ? touched[i] : most;
+	for (uint32_t i = 0; i < x->r.width; i++)
+		raced[i] = touched[i] == most;
+	return raced;
 }
 
 /* ---- how ranks end ---------------------------------------------------------------------------- */
@@ -208,16 +155,21 @@ static void find_stuck(struct script *x)
 	}
 }
 
-/* The error of a task that is stuck; 0: it waits for another task. */
-static int own_code(const struct script *x, const struct ending *e)
+/* The first error of the codes from `first` to `last` that is at a place, on a rank; or that has a note
+ * there. 0: none. */
+static int code_at(const struct script *x, int first, int last, struct span at, uint32_t rank)
 {
 	for (uint32_t i = 0; i < x->nerrors; i++) {
 		const struct diag *g = x->errors[i].diag;
-		if ((g->code == 301 || g->code == 302) && seen_on(g, e->rank) &&
-		    g->span.lo == explain_span(x, e->op).lo)
+		if (g->code < first || g->code > last)
+			continue;
+		if (rank != NONE && seen_on(g, rank) && g->span.lo == at.lo)
 			return g->code;
+		for (uint32_t k = 0; rank == NONE && k < g->notes.n; k++)
+			if (g->notes.v[k].span.lo == at.lo)
+				return g->code;
 	}
-	return e->place != NONE ? 304 : 0;
+	return 0;
 }
 
 /* The error of the task that one without an error waits for in the end. by_task: rows of endings, or
@@ -260,23 +212,15 @@ static void find_waits(struct script *x, bool deadlock)
 	if (x->nerrors == 1) /* all are of it */
 		return;
 	for (uint32_t k = 0; k < x->nendings; k++)
-		if (x->endings[k].kind == END_STUCK)
-			x->endings[k].code = own_code(x, &x->endings[k]);
+		if (x->endings[k].kind == END_STUCK) { /* 0: it waits for another task */
+			struct ending *e = &x->endings[k];
+			e->code = code_at(x, 301, 302, explain_span(x, e->op), e->rank);
+			if (!e->code && e->place != NONE)
+				e->code = 304;
+		}
 	for (uint32_t k = 0; k < x->nendings; k++)
 		if (x->endings[k].kind == END_STUCK && !x->endings[k].code)
 			x->endings[k].code = find_cause(x, &g, by_task, x->endings[k].task);
-}
-
-/* The error of a clause: it names the clause in a note. One error stands for all of its wrong chunks. */
-static int clause_code(const struct script *x, const struct ensures *clause)
-{
-	for (uint32_t i = 0; i < x->nerrors; i++) {
-		const struct diag *g = x->errors[i].diag;
-		for (uint32_t k = 0; g->code >= 403 && g->code <= 405 && k < g->notes.n; k++)
-			if (g->notes.v[k].span.lo == clause->span.lo)
-				return g->code;
-	}
-	return x->errors->diag->code;
 }
 
 static void find_wrong(struct script *x)
@@ -293,8 +237,12 @@ static void find_wrong(struct script *x)
 			struct expected want = contract_value(x->contract, row);
 			if (id < POISON && !value_error(&x->r.values, id, want.v, want.n, &x->room))
 				continue;
-			int code = clause_code(x, contract_clause(x->contract, row));
-			struct ending *e = add_ending(x, END_WRONG, q, code);
+			/* The error names the clause in a note; one stands for all of its
+			 * wrong chunks. */
+			int code =
+				code_at(x, 403, 405, contract_clause(x->contract, row)->span, NONE);
+			struct ending *e =
+				add_ending(x, END_WRONG, q, code ? code : x->errors->diag->code);
 			e->cell = i;
 			e->row = row;
 		}

@@ -1,6 +1,6 @@
 /*
- * The circle of waits of a deadlock (E0304): each rank of the cycle, the line and step where it stands,
- * and the slots of the FIFO before it. Ranks that wait behind the cycle are named below it.
+ * The circle of waits of a deadlock (E0304): each rank of the cycle, with the line and step where it
+ * stands, and why. Ranks that wait behind the cycle are named below it.
  */
 #include "compiler/explain/svg.h"
 
@@ -38,44 +38,24 @@ static struct circle place(const struct script *s, double x, double top)
 	return c;
 }
 
-/* The FIFO before a rank: its slots, full; or why it holds nothing. */
-static const char *fifo_text(struct script *x, const struct ending *w)
-{
-	uint32_t slots = x->r.c->slots, n = slots < 16 ? slots : 16;
-	const char *text = "";
-
-	if (op_out(w->op) == NONE || !strstr(w->text, "full"))
-		return op_in(w->op) != NONE    ? "nothing was sent"
-		       : op_out(w->op) != NONE ? "no slots"
-					       : "";
-	for (uint32_t i = 0; i < n; i++)
-		text = arena_printf(x->arena, "%s\u25a0", text);
-	return arena_printf(x->arena, "%s%s full", text, slots > n ? "..." : "");
-}
-
-/* "line 10, step 9: waits to send a[8] to rank 1" */
-static const char *wait_text(struct script *x, const struct ending *w)
-{
-	return arena_printf(x->arena, "%s, step %u: %s",
-			    explain_line_text(x, explain_span(x, w->op)), w->step,
-			    explain_ending_text(x, w));
-}
-
-/* A rank, and words next to it, away from the middle. */
+/* A rank, and why it waits, next to it, away from the middle. */
 static void rank(struct svg *s, const struct seat *at)
 {
 	double dx = cos(at->turn), x = at->x + dx * 32;
 	double y = at->y + sin(at->turn) * (fabs(dx) < 0.2 ? 46 : 30) - 2;
-	const char *anchor = dx > 0.2 ? "start" : dx < -0.2 ? "end" : "middle";
+	const char *rest = at->e->text + strcspn(at->e->text, ";,");
 	const char *why = arena_printf(
 		s->x->arena, "class='why fault' data-code='E0304' data-rank='%u' text-anchor='%s'",
-		at->e->rank, anchor);
+		at->e->rank,
+		dx > 0.2    ? "start"
+		: dx < -0.2 ? "end"
+			    : "middle");
 
-	svg_say(s, why, x, y, "%s", wait_text(s->x, at->e));
-	svg_say(s, why, x, y + 14, "%s", fifo_text(s->x, at->e));
+	svg_say(s, why, x, y, "%s", explain_ending_text(s->x, at->e));
+	svg_say(s, why, x, y + 14, "%s", rest + strspn(rest, ";, "));
 	svg_put(s,
 		"<circle class='rank fault' data-code='E0304' data-rank='%u' cx='%g' cy='%g' r='18'/>",
-		at->e->rank, pt(at->x), pt(at->y));
+		at->e->rank, at->x, at->y);
 	svg_say(s, "class='title' text-anchor='middle'", at->x, at->y + 4, "%u", at->e->rank);
 }
 
@@ -91,8 +71,8 @@ static void edge(struct svg *s, const struct circle *c, uint32_t i)
 	svg_put(s,
 		"<path class='wait fault' data-code='E0304' d='M%g %gQ%g %g %g %g' "
 		"marker-end='url(#a10)'/>\n",
-		pt(a->x + ux * 22 + uy * side / 4), pt(a->y + uy * 22 - ux * side / 4), pt(mx),
-		pt(my), pt(b->x - ux * 22 + uy * side / 4), pt(b->y - uy * 22 - ux * side / 4));
+		a->x + ux * 22 + uy * side / 4, a->y + uy * 22 - ux * side / 4, mx, my,
+		b->x - ux * 22 + uy * side / 4, b->y - uy * 22 - ux * side / 4);
 	if (c->left_out && i + 2 == c->n)
 		svg_say(s, "class='dim' text-anchor='middle'", mx, my - 6, "and %u more",
 			c->left_out);
@@ -121,7 +101,7 @@ double svg_circle_width(struct svg *s)
 	size_t longest = 0, n;
 
 	for (uint32_t i = 0; i < c.n; i++)
-		if (c.at[i].e && (n = strlen(wait_text(s->x, c.at[i].e))) > longest)
+		if (c.at[i].e && (n = strlen(explain_ending_text(s->x, c.at[i].e))) > longest)
 			longest = n;
 	return 2 * (c.radius + 40 + 5.6 * (double)longest);
 }

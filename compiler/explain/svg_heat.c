@@ -61,7 +61,7 @@ static void map(struct svg *s)
 	svg_put(s,
 		"<rect class='lane map' data-steps='%u' data-columns='%u' x='%g' y='%g' width='%g' "
 		"height='%g'/>\n",
-		steps, columns, LEFT, pt(s->y), pt(wide * columns), HIGH);
+		steps, columns, LEFT, s->y, wide * columns, HIGH);
 	for (uint32_t c = 0; c < columns; c++)
 		for (uint32_t r = 0, end; r < rows; r = end) {
 			const double *v = &sent[(size_t)c * rows];
@@ -75,9 +75,8 @@ static void map(struct svg *s)
 			svg_put(s,
 				"<rect class='heat' data-step='%u' x='%g' y='%g' width='%g' height='%g' "
 				"opacity='%.2f'><title>step %u, from rank %u on: %.3g S</title></rect>\n",
-				step, pt(LEFT + wide * c), pt(s->y + y),
-				pt(wide < 3 ? wide : wide - 1), pt(HIGH * end / rows - y),
-				0.15 + 0.85 * v[r] / most, step,
+				step, LEFT + wide * c, s->y + y, wide < 3 ? wide : wide - 1,
+				HIGH * end / rows - y, 0.15 + 0.85 * v[r] / most, step,
 				(uint32_t)((uint64_t)r * nranks / rows), v[r]);
 		}
 	svg_say(s, "class='dim'", 16, s->y + 9, "rank 0");

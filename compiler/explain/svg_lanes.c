@@ -81,9 +81,8 @@ static void lane(struct svg *s, const struct lanes *l, uint32_t q)
 {
 	double y = lane_y(l, q) - 5;
 
-	svg_put(s, "<rect class='lane' x='%g' y='%g' width='%g' height='%g' rx='4'/>",
-		pt(l->left - 8), pt(y),
-		pt(column_x(l, l->nframes) + l->cell + l->margin - l->left - 4), pt(l->lane));
+	svg_put(s, "<rect class='lane' x='%g' y='%g' width='%g' height='%g' rx='4'/>", l->left - 8,
+		y, column_x(l, l->nframes) + l->cell + l->margin - l->left - 4, l->lane);
 	svg_say(s, "", 10, y + l->lane / 2 + 4, "rank %u", l->ranks[q]);
 	for (uint32_t i = 0; i < l->ncells; i++)
 		if (*row_name(s, l, i))
@@ -111,9 +110,9 @@ static void bars(struct svg *s, const struct lanes *l, const char *attributes, s
 	double inset = width < l->cell;
 
 	svg_put(s, "<path%s d='M%g %gH%g'", quotes(s->c->scratch, attributes),
-		pt(column_x(l, h.since) + inset), pt(y), pt(column_x(l, end - 1) + inset + width));
+		column_x(l, h.since) + inset, y, column_x(l, end - 1) + inset + width);
 	if (inset && end > h.since + 1)
-		svg_put(s, " stroke-dasharray='%g %g'", pt(width), pt(l->cell + l->gap - width));
+		svg_put(s, " stroke-dasharray='%g %g'", width, l->cell + l->gap - width);
 }
 
 /* What the chunk holds in the columns [h.since, end), on its ground. */
@@ -158,8 +157,8 @@ static void cells(struct svg *s, const struct lanes *l)
 	uint32_t *state = explain_start(x), k = 0;
 	struct held *held = ARENA_ARRAY(x->arena, struct held, (size_t)l->nranks * l->ncells);
 
-	svg_put(s, "<g class='ground' stroke-width='%g' stroke-dasharray='%g %g'>\n",
-		pt(l->high - 2), l->cell, l->gap);
+	svg_put(s, "<g class='ground' stroke-width='%g' stroke-dasharray='%g %g'>\n", l->high - 2,
+		l->cell, l->gap);
 	for (uint32_t c = 0; c <= l->nframes + 1; c++) {
 		if (l->nframes && c <= l->nframes)
 			explain_play(x, &k, c ? l->frames[c - 1].end : l->frames->first, state);
@@ -207,7 +206,7 @@ static struct tip tip(const struct lanes *l, uint32_t rank, struct cells c, doub
 static void bracket(struct svg *s, struct tip t)
 {
 	if (t.drawn && t.bottom > t.top)
-		svg_put(s, "M%g %gV%g", pt(t.x), pt(t.top), pt(t.bottom));
+		svg_put(s, "M%g %gV%g", t.x, t.top, t.bottom);
 }
 
 /* That of its data, where all is of one. */
@@ -266,9 +265,9 @@ static void arrow(struct svg *s, const struct lanes *l, const struct move *m, ui
 		reads);
 	bracket(s, a);
 	bracket(s, b);
-	svg_put(s, "M%g %gC%g %g %g %g %g %g'><title>step %u, %s: %s%s</title></path>\n", pt(a.x),
-		pt(a.y), pt(a.x + bend), pt(a.y), pt(b.x + back), pt(b.y), pt(b.x), pt(b.y),
-		m->depth, svg_text(s, explain_line_text(x, explain_span(x, m->send))),
+	svg_put(s, "M%g %gC%g %g %g %g %g %g'><title>step %u, %s: %s%s</title></path>\n", a.x, a.y,
+		a.x + bend, a.y, b.x + back, b.y, b.x, b.y, m->depth,
+		svg_text(s, explain_line_text(x, explain_span(x, m->send))),
 		svg_text(s, explain_move_text(x, m)), m->lost ? ", not received" : "");
 	if (a.drawn != b.drawn && !m->lost)
 		svg_say(s, "class='label'", a.x, b.y - 6, a.drawn ? "to %u" : "from %u",
@@ -283,8 +282,8 @@ static void box(struct svg *s, const struct lanes *l, double y, int code)
 {
 	svg_put(s,
 		"<rect class='fault box' data-code='%s' x='%g' y='%g' width='%g' height='%g'/>\n",
-		diag_code_text(code).s, pt(column_x(l, l->nframes) - 2), pt(y - l->high / 2 - 2),
-		pt(l->cell + 4), pt(l->high + 4));
+		diag_code_text(code).s, column_x(l, l->nframes) - 2, y - l->high / 2 - 2,
+		l->cell + 4, l->high + 4);
 }
 
 /* At a lane's end: the chunks that a race is about, and how the rank ends. */
@@ -293,11 +292,11 @@ static void faults(struct svg *s, const struct lanes *l, uint32_t q)
 	struct script *x = s->x;
 	double top = lane_y(l, q), at = top, size = fmin(l->high, 10);
 	double left = column_x(l, l->nframes) + l->cell + 6;
-	struct cells raced = explain_raced(x, l->ranks[q]);
+	const bool *raced = explain_raced(x, l->ranks[q]);
 
-	for (uint32_t i = raced.lo; i < raced.lo + raced.n; i++)
-		if (l->row[i] != NONE)
-			box(s, l, top + l->y[l->row[i]], 402);
+	for (uint32_t i = 0; i < l->ncells; i++)
+		if (raced[l->cells[i]])
+			box(s, l, top + l->y[i], 402);
 	for (uint32_t i = 0; i < x->nendings; i++) {
 		const struct ending *e = &x->endings[i];
 		if (e->rank != l->ranks[q])
@@ -309,7 +308,7 @@ static void faults(struct svg *s, const struct lanes *l, uint32_t q)
 			box(s, l, y, e->code);
 		if (e->cell == NONE)
 			svg_put(s, "<path class='wait fault' data-code='%s' d='M%g %gV%g'/>",
-				code.s, pt(left - 2), pt(top - 3), pt(top + l->lane - 12));
+				code.s, left - 2, top - 3, top + l->lane - 12);
 		svg_say(s,
 			arena_printf(x->arena,
 				     "class='fault' data-code='%s' data-rank='%u' font-size='%g'",
@@ -328,7 +327,7 @@ void svg_lanes(struct svg *s, struct lanes *l)
 			arena_printf(s->x->arena,
 				     "class='dim column' data-step='%s' data-x='%g' "
 				     "text-anchor='middle'",
-				     step_name(s, l, c), pt(column_x(l, c))),
+				     step_name(s, l, c), column_x(l, c)),
 			column_x(l, c) + l->cell / 2, s->y + 8, "%s",
 			c && !l->frames[c - 1].step ? "local" : step_name(s, l, c));
 	l->top = s->y + 16;

@@ -159,8 +159,7 @@ static void draw_stuck(struct chart *x)
 		svg_say(&x->at.s, "class='fault'", edge, from + 4 + (k % 2 ? 5 : -5), "%s",
 			a->name);
 		svg_put(&x->at.s, "<path class='wait' d='M%g %gC%g %g %g %g %g %g' /></g>\n",
-			pt(edge + 70), pt(from), pt(out + 30), pt(from), pt(out + 30), pt(to),
-			pt(edge + 70), pt(to));
+			edge + 70, from, out + 30, from, out + 30, to, edge + 70, to);
 	}
 }
 
