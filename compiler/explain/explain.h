@@ -142,9 +142,7 @@ struct span explain_span(const struct script *x, const struct op *o);
 const char *explain_line_text(struct script *x, struct span at);
 /** "ring_allreduce: allreduce on 4 ranks, root 2" */
 const char *explain_title(struct script *x);
-/** Of a wrong cell: "data[1] holds 0; promised is 0-3" */
-const char *explain_wrong_text(struct script *x, const struct ending *e);
-/** What stands at the end of a rank's lane. */
+/** What stands at the end of a rank's lane: "data[1] holds 0; promised is 0-3" */
 const char *explain_ending_text(struct script *x, const struct ending *e);
 
 /* ---- view.c --------------------------------------------------------------------------- */

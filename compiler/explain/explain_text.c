@@ -31,7 +31,7 @@ static void print_table(struct script *x, const uint32_t *state, FILE *out)
 		for (uint32_t i = 0; i < x->ncells; i++) {
 			uint32_t cell = x->cells[i];
 			text[k][i] =
-				!k ? program_cells_text(x->arena, x->r.p, cell, 1)
+				!k ? explain_cells_text(x, (struct cells){ cell, 1 })
 				   : explain_value_text(
 					     x, state[x->ranks[k - 1] * (size_t)x->r.width + cell],
 					     cell);
@@ -39,10 +39,10 @@ static void print_table(struct script *x, const uint32_t *state, FILE *out)
 			columns[i] = n > columns[i] ? n : columns[i];
 		}
 	for (uint32_t k = 0; k <= x->nranks; k++) {
-		if (k == 0)
-			fprintf(out, "         ");
-		else
+		if (k)
 			fprintf(out, "  rank %-2u", x->ranks[k - 1]);
+		else
+			fprintf(out, "         ");
 		for (uint32_t i = 0; i < x->ncells; i++)
 			fprintf(out, "  %-*s", i + 1 < x->ncells ? columns[i] : 0, text[k][i]);
 		fputc('\n', out);
@@ -81,29 +81,13 @@ static void print_move(struct script *x, const struct move *m, FILE *out)
 
 /* ---- steps ---- */
 
-static void print_step(struct script *x, const struct frame *f, const uint32_t *state, FILE *out)
-{
-	uint32_t n = 0;
-
-	if (f->step)
-		fprintf(out, "\nstep %u\n", f->step);
-	else
-		fprintf(out, "\nbefore the first step\n");
-	for (uint32_t k = f->first; k < f->end; k++)
-		if (!x->moves[k].lost && x->moves[k].shown && n++ < MAX_MOVES)
-			print_move(x, &x->moves[k], out);
-	if (n > MAX_MOVES)
-		fprintf(out, "  ... and %u more (%u are shown a step)\n", n - MAX_MOVES, MAX_MOVES);
-	if (shows_tables(x))
-		print_table(x, state, out);
-}
-
 static void print_steps(struct script *x, FILE *out)
 {
-	uint32_t *state = explain_start(x), printed = 0;
+	uint32_t *state = explain_start(x), printed = 0, played = 0;
 
-	for (uint32_t i = 0, k = 0; i < x->nframes; i++) {
-		const struct frame *f = &x->frames[i];
+	for (const struct frame *f = x->frames; f < x->frames + x->nframes; f++) {
+		uint32_t n = 0;
+
 		if (!f->arrive)
 			continue;
 		if (printed++ == MAX_STEPS) {
@@ -112,8 +96,16 @@ static void print_steps(struct script *x, FILE *out)
 				MAX_STEPS);
 			return;
 		}
-		explain_play(x, &k, f->end, state);
-		print_step(x, f, state, out);
+		fprintf(out, "\n%s\n", where_step_text(x->arena, f->step));
+		for (uint32_t k = f->first; k < f->end; k++)
+			if (!x->moves[k].lost && x->moves[k].shown && n++ < MAX_MOVES)
+				print_move(x, &x->moves[k], out);
+		if (n > MAX_MOVES)
+			fprintf(out, "  ... and %u more (%u are shown a step)\n", n - MAX_MOVES,
+				MAX_MOVES);
+		explain_play(x, &played, f->end, state);
+		if (shows_tables(x))
+			print_table(x, state, out);
 	}
 	if (!printed && (x->view->nchunks || x->view->ranks.n || x->view->steps.n))
 		fprintf(out, "\nNothing happens in what was asked for; the last step is %u.\n",
@@ -176,7 +168,7 @@ static void print_ending(struct script *x, const struct ending *e, FILE *out)
 	const struct program *p = x->r.p;
 
 	if (e->kind == END_WRONG) {
-		fprintf(out, "  rank %u: %s\n", e->rank, explain_wrong_text(x, e));
+		fprintf(out, "  rank %u: %s\n", e->rank, explain_ending_text(x, e));
 		return;
 	}
 	/* The text may be wrong further on. */

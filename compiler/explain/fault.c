@@ -10,31 +10,20 @@
 
 #define MAX_MARKS 64u /* errors that are looked for among the moves */
 
-/* ---- messages of two lengths ----------------------------------------------------------- */
-
-static void cut_messages(struct program *p)
+const struct order *explain_run_far(struct script *x, struct program *p)
 {
-	for (uint32_t f = 0; f < p->nfifos; f++) {
+	if (p->partial) /* it was not matched: what that says of it is of no use */
+		match(&x->quiet, p);
+	for (uint32_t f = 0; f < p->nfifos && p->messages;
+	     f++) { /* else both ends have as many chunks */
 		const struct fifo *q = &p->fifos[f];
 		for (uint32_t k = 0; k < q->nsends && k < q->nrecvs; k++) {
 			const struct message *m = &p->messages[q->first + k];
 			struct op *send = &p->tasks[q->src_task].ops[m->send];
 			struct op *recv = &p->tasks[q->dst_task].ops[m->recv];
-
-			if (send->n < recv->n)
-				recv->n = send->n;
-			else
-				send->n = recv->n;
+			send->n = recv->n = send->n < recv->n ? send->n : recv->n;
 		}
 	}
-}
-
-const struct order *explain_run_far(struct script *x, struct program *p)
-{
-	if (p->partial) /* it was not matched: what that says of it is of no use */
-		match(&x->quiet, p);
-	if (p->messages) /* else both ends have as many chunks */
-		cut_messages(p);
 	deadlock_run_far(&x->far, x->r.c, p);
 	return &x->far.order;
 }
@@ -172,15 +161,19 @@ static int code_at(const struct script *x, int first, int last, struct span at, 
 	return 0;
 }
 
-/* The error of the task that one without an error waits for in the end. by_task: rows of endings, or
- * NONE. O(tasks + endings). */
+/* The error of a stuck task: its own, or that of the task that it waits for in the end. by_task: rows of
+ * endings, or NONE. O(tasks * errors). */
 static int find_cause(const struct script *x, const struct graph *g, const uint32_t *by_task,
 		      uint32_t t)
 {
-	for (uint32_t hops = 0; hops < g->n && g->first[t] < g->first[t + 1]; hops++) {
+	for (uint32_t hops = 0; hops <= g->n; hops++) {
+		const struct ending *e = by_task[t] == NONE ? NULL : &x->endings[by_task[t]];
+		int code = e ? code_at(x, 301, 302, explain_span(x, e->op), e->rank) : 0;
+		if (code || (e && e->place != NONE))
+			return code ? code : 304;
+		if (g->first[t] == g->first[t + 1])
+			break;
 		t = g->waits[g->first[t]].to;
-		if (by_task[t] != NONE && x->endings[by_task[t]].code)
-			return x->endings[by_task[t]].code;
 	}
 	for (uint32_t i = 0; i < x->nendings; i++)
 		if (x->endings[i].kind == END_STOPPED &&
@@ -190,7 +183,7 @@ static int find_cause(const struct script *x, const struct graph *g, const uint3
 }
 
 /* The places of stuck tasks in a shortest circle of waits, and the errors that they are of.
- * O(stuck operations), and O(tasks) for each stuck task if there are several errors. */
+ * O(stuck operations), and O(tasks * errors) for each stuck task if there are several errors. */
 static void find_waits(struct script *x, bool deadlock)
 {
 	uint32_t *by_task = none_array(x->arena, x->r.p->ntasks);
@@ -209,17 +202,8 @@ static void find_waits(struct script *x, bool deadlock)
 		x->endings[k].place = i;
 		x->endings[k].next = g.cycle[i]->to;
 	}
-	if (x->nerrors == 1) /* all are of it */
-		return;
-	for (uint32_t k = 0; k < x->nendings; k++)
-		if (x->endings[k].kind == END_STUCK) { /* 0: it waits for another task */
-			struct ending *e = &x->endings[k];
-			e->code = code_at(x, 301, 302, explain_span(x, e->op), e->rank);
-			if (!e->code && e->place != NONE)
-				e->code = 304;
-		}
-	for (uint32_t k = 0; k < x->nendings; k++)
-		if (x->endings[k].kind == END_STUCK && !x->endings[k].code)
+	for (uint32_t k = 0; x->nerrors > 1 && k < x->nendings; k++) /* else all are of one */
+		if (x->endings[k].kind == END_STUCK)
 			x->endings[k].code = find_cause(x, &g, by_task, x->endings[k].task);
 }
 
@@ -248,17 +232,13 @@ static void find_wrong(struct script *x)
 		}
 }
 
-/* Whether pictures show an error of this code by waits, lost messages or wrong results. */
-static bool is_shown_otherwise(int code)
-{
-	return code == 301 || code == 302 || code == 304 || (code >= 403 && code <= 405);
-}
-
+/* Other errors are shown by a move, a wait, a lost message or a wrong result. */
 static void find_stopped(struct script *x)
 {
 	for (uint32_t i = 0; i < x->nerrors && i < MAX_MARKS; i++) {
 		const struct diag *g = x->errors[i].diag;
-		if (x->errors[i].step != NONE || is_shown_otherwise(g->code))
+		if (x->errors[i].step != NONE || g->code == 301 || g->code == 302 ||
+		    g->code == 304 || (g->code >= 403 && g->code <= 405))
 			continue;
 		for (uint32_t k = 0; k < g->nranks; k++)
 			if ((uint64_t)g->ranks[k] < x->r.p->nranks && x->rank[g->ranks[k]])
@@ -267,26 +247,19 @@ static void find_stopped(struct script *x)
 	}
 }
 
-static void list_errors(struct script *x)
+void explain_find_faults(struct script *x)
 {
 	const struct diags *d = x->r.c->diags;
 	struct span otherwise = x->r.p->instance.schedule->name.span;
-
-	for (uint32_t i = x->first_diag; i < d->n; i++) {
-		const struct diag *g = d->v[i];
-		if (g->severity == SEV_ERROR)
-			ARENA_PUSH(x->arena, x->errors, x->nerrors, x->caperrors) =
-				(struct error){ g, g->span.lo ? g->span : otherwise, NONE };
-	}
-}
-
-void explain_find_faults(struct script *x)
-{
 	uint32_t first;
 
 	x->last = x->steps;
 	x->all = x->n;
-	list_errors(x);
+	for (uint32_t i = x->first_diag; i < d->n; i++)
+		if (d->v[i]->severity == SEV_ERROR)
+			ARENA_PUSH(x->arena, x->errors, x->nerrors, x->caperrors) = (struct error){
+				d->v[i], d->v[i]->span.lo ? d->v[i]->span : otherwise, NONE
+			};
 	if (!x->nerrors)
 		return;
 	first = mark_all(x);
@@ -298,5 +271,5 @@ void explain_find_faults(struct script *x)
 		find_wrong(x);
 	find_stopped(x);
 	if (x->far.finished < x->r.p->ntasks)
-		find_waits(x, diags_have(x->r.c->diags, x->first_diag, 304));
+		find_waits(x, diags_have(d, x->first_diag, 304));
 }

@@ -238,20 +238,15 @@ const char *explain_promise_text(struct script *x, uint32_t row, uint32_t cell)
 	return put_shares(x, e.v, e.n, cell);
 }
 
-const char *explain_wrong_text(struct script *x, const struct ending *e)
-{
-	uint32_t id = replay_value(&x->r, e->rank, e->cell);
-
-	return arena_printf(x->arena, "%s holds %s; promised is %s",
-			    program_cells_text(x->arena, x->r.p, e->cell, 1),
-			    id < POISON ? explain_value_text(x, id, e->cell) : "nothing",
-			    explain_promise_text(x, e->row, e->cell));
-}
-
 const char *explain_ending_text(struct script *x, const struct ending *e)
 {
+	uint32_t id = e->kind == END_WRONG ? replay_value(&x->r, e->rank, e->cell) : NONE;
+
 	if (e->kind == END_WRONG)
-		return explain_wrong_text(x, e);
+		return arena_printf(x->arena, "%s holds %s; promised is %s",
+				    program_cells_text(x->arena, x->r.p, e->cell, 1),
+				    id < POISON ? explain_value_text(x, id, e->cell) : "nothing",
+				    explain_promise_text(x, e->row, e->cell));
 	if (e->kind == END_STOPPED)
 		return arena_printf(x->arena, "%s: %s",
 				    explain_line_text(x, x->errors[e->error].at),

@@ -22,7 +22,7 @@ static void print_source(struct svg *s, const struct source *source)
 {
 	const char *name = svg_text(s, source->name);
 
-	source_place(s->x->r.c->sources, source->base); /* finds the lines */
+	source_place(s->c->sources, source->base); /* finds the lines */
 	fprintf(s->out, "<h2>%s</h2>\n<ol data-file=\"%s\">\n", name, name);
 	for (uint32_t i = 1; i <= source->nlines; i++) {
 		uint32_t n;
@@ -34,26 +34,19 @@ static void print_source(struct svg *s, const struct source *source)
 	fputs("</ol>\n", s->out);
 }
 
-/* The text of the schedule, then others that a move is in. */
+/* The text of the schedule, and others that an operation is in. */
 static void print_sources(struct svg *s)
 {
-	struct script *x = s->x;
-	const struct sources *all = x->r.c->sources;
-	const struct source *first = source_at(all, x->r.p->instance.schedule->name.span.lo);
-	bool *used = ARENA_ARRAY(x->arena, bool, all->n);
+	const struct program *p = s->x->r.p;
+	const struct sources *all = s->c->sources;
 
-	for (uint32_t k = 0; k < x->n; k++)
-		for (uint32_t i = 0; i < all->n; i++) {
-			const struct move *m = &x->moves[k];
-			used[i] |= all->v[i] == source_at(all, explain_span(x, m->send).lo) ||
-				   (m->recv &&
-				    all->v[i] == source_at(all, explain_span(x, m->recv).lo));
-		}
-	if (first)
-		print_source(s, first);
-	for (uint32_t i = 0; i < all->n; i++)
-		if (used[i] && all->v[i] != first)
+	for (uint32_t i = 0; i < all->n; i++) {
+		bool used = all->v[i] == source_at(all, p->instance.schedule->name.span.lo);
+		for (uint32_t k = 0; k < p->nsites && !used; k++)
+			used = all->v[i] == source_at(all, p->sites[k].span.lo);
+		if (used)
 			print_source(s, all->v[i]);
+	}
 }
 
 /* ---- the page ----------------------------------------------------------------------------------- */
@@ -65,14 +58,16 @@ static const char *too_large(const struct script *x)
 
 	for (uint32_t k = 0; k < x->n; k++)
 		moved += x->moves[k].shown ? x->moves[k].n + 1 : 0;
-	if (x->nranks > MAX_RANKS)
-		return arena_printf(x->arena, "%u ranks; a page plays %u", x->nranks, MAX_RANKS);
-	if (x->ncells > MAX_CHUNKS)
-		return arena_printf(x->arena, "%u chunks a rank; a page plays %u", x->ncells,
-				    MAX_CHUNKS);
-	if (moved > MAX_MOVED)
-		return arena_printf(x->arena, "%" PRIu64 " chunks move; a page plays %u", moved,
-				    MAX_MOVED);
+	const struct {
+		uint64_t n, most;
+		const char *what;
+	} sizes[] = { { x->nranks, MAX_RANKS, "ranks" },
+		      { x->ncells, MAX_CHUNKS, "chunks a rank" },
+		      { moved, MAX_MOVED, "chunks move" } };
+	for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
+		if (sizes[i].n > sizes[i].most)
+			return arena_printf(x->arena, "%" PRIu64 " %s; a page plays %" PRIu64,
+					    sizes[i].n, sizes[i].what, sizes[i].most);
 	return NULL;
 }
 

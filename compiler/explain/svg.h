@@ -36,12 +36,6 @@ double svg_lanes_width(struct svg *s, struct lanes *l);
 /** Draws it below s->y, and moves that. O(stores + columns * ranks * chunks). */
 void svg_lanes(struct svg *s, struct lanes *l);
 
-/* ---- svg_circle.c: who waits for whom, E0304 ------------------------------------------------- */
-
-/** With room for the words on both sides. */
-double svg_circle_width(struct svg *s);
-void svg_circle(struct svg *s);
-
 /* ---- svg_heat.c: rank x step, where there is too much for lanes --------------------------- */
 
 #define HEAT_WIDTH 720.0
