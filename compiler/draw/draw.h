@@ -4,7 +4,7 @@
  *   svg_put.c    elements, texts, the head with the errors, the frames of pictures and pages
  *   svg_time.c   charts: of pipelines (pipe/chart.c), and of predicted times (cost/drawn.c)
  *
- * The pictures of `ccc explain` are in explain/svg.h. svg.css (with all colours), markers.svg (the heads
+ * The pictures of `ccc explain` are explain/svg.c's. svg.css (with all colours), markers.svg (the heads
  * of arrows) and page.css are parts of this program.
  */
 #ifndef CCS_COMPILER_DRAW_DRAW_H
@@ -33,10 +33,10 @@ const char *escaped(struct arena *a, const char *text, const char *const names[1
 /* A picture under way. Texts are in c->scratch. */
 struct svg {
 	struct ctx *c;
-	struct script *x;      /* that `ccc explain` draws */
-	uint32_t first_diag;   /* the errors of the head: c->diags from here on; */
-	struct span otherwise; /* ... the place of one that has none */
-	const char *title;
+	struct script *x;	   /* that `ccc explain` draws */
+	uint32_t first_diag;	   /* the errors of the head: c->diags from here on; */
+	struct span otherwise;	   /* ... the place of one that has none */
+	const char *title, *about; /* what it is, and some words about it or "" */
 	double width;
 	FILE *out;
 	struct printed body; /* between svg_begin and svg_end */
@@ -50,13 +50,14 @@ void svg_say(struct svg *s, const char *attributes, double x, double y, const ch
 	__attribute__((format(printf, 5, 6)));
 /** Text for an element or attribute, as diag_shown_text has it, with <, >, & and quotes escaped. */
 const char *svg_text(struct svg *s, const char *text);
-/** From here on the drawing is kept in memory. It begins with the title, some words about it or NULL, and
+/** From here on the drawing is kept in memory. It begins with the title, the words about it, and
  *  the first of the errors with their cures. */
-void svg_begin(struct svg *s, const char *about);
+void svg_begin(struct svg *s);
 /** Prints the drawing in its frame, as high as s->y. */
 void svg_end(struct svg *s, FILE *out, const char *description);
-/** Words below the drawing, in lines that fit the width. */
-void svg_lines(struct svg *s, const char *class, const char *text);
+/** Words below the drawing, in lines that fit the width, but for a title's. */
+void svg_lines(struct svg *s, const char *class, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 /** The beginning of a page, up to its title. Scripts run only in one that plays. */
 void page_begin(struct svg *s, bool plays);
 
@@ -67,7 +68,6 @@ void page_begin(struct svg *s, bool plays);
 
 struct time_chart {
 	struct svg s;
-	const char *about;
 	double length; /* of the time that is drawn */
 	double unit;   /* points that one unit of time is wide */
 	uint32_t nranks, nlanes;
@@ -75,10 +75,8 @@ struct time_chart {
 		bool shown;
 		uint32_t tracks; /* set before time_chart_begin */
 		double y, high;
-	} * lanes; /* [nranks] */
-	/* by time_chart_begin */
-	double bottom; /* of the lanes; then of the axis */
-	double key;    /* the legend ends here */
+	} * lanes;  /* [nranks] */
+	double key; /* the legend ends here */
 };
 
 /** With lanes for these ranks; none given: for all. In c->scratch; the errors are in the picture's head. */

@@ -80,26 +80,27 @@ const char *svg_text(struct svg *s, const char *text)
 
 /* ---- the frame of a picture ------------------------------------------------------------------ */
 
-static void line(struct svg *s, const char *class, int size, const char *text)
+void svg_lines(struct svg *s, const char *class, const char *format, ...)
 {
-	svg_say(s, arena_printf(s->c->scratch, "class='%s' font-size='%d'", class, size), 16, s->y,
-		"%s", text);
-	s->y += size + 5;
-}
-
-void svg_lines(struct svg *s, const char *class, const char *text)
-{
+	struct arena *a = s->c->scratch;
+	bool title = !strcmp(class, "title");
 	size_t most = (size_t)((s->width - 32) / (strcmp(class, "cure") ? 6 : 6.6)), n;
+	const char *look = arena_printf(a, "class='%s' font-size='%d'", class, title ? 14 : 11);
+	va_list ap;
 
+	va_start(ap, format);
+	const char *text = arena_vprintf(a, format, ap);
+	va_end(ap);
 	for (; *text; text += n + strspn(text + n, " ")) {
 		n = strlen(text);
-		if (n > most) {
+		if (n > most && !title) {
 			for (n = most; n > most / 2 && text[n] != ' ';)
 				n--;
 			while ((text[n] & 0xc0) == 0x80) /* within a character */
 				n++;
 		}
-		line(s, class, 11, arena_strndup(s->c->scratch, text, n));
+		svg_say(s, look, 16, s->y, "%.*s", (int)n, text);
+		s->y += title ? 19 : 16;
 	}
 }
 
@@ -107,34 +108,29 @@ void svg_lines(struct svg *s, const char *class, const char *text)
 static void error(struct svg *s, const struct diag *g)
 {
 	struct place p = source_place(s->c->sources, g->span.lo ? g->span.lo : s->otherwise.lo);
-	struct arena *a = s->c->scratch;
 
-	svg_lines(s, "fault",
-		  arena_printf(a, "%s at %s:%u: %s", diag_code_text(g->code).s,
-			       p.source ? p.source->name : "?", p.line, g->message));
+	svg_lines(s, "fault", "%s at %s:%u: %s", diag_code_text(g->code).s,
+		  p.source ? p.source->name : "?", p.line, g->message);
 	for (uint32_t i = 0; i < g->help.n; i++)
-		svg_lines(s, g->help.v[i].tried ? "cure" : "dim",
-			  arena_printf(a, "help: %s", g->help.v[i].text));
+		svg_lines(s, g->help.v[i].tried ? "cure" : "dim", "help: %s", g->help.v[i].text);
 }
 
-void svg_begin(struct svg *s, const char *about)
+void svg_begin(struct svg *s)
 {
 	const struct diags *d = s->c->diags;
-	struct arena *a = s->c->scratch;
 	uint32_t n = 0;
 
-	printed_begin(a, &s->body);
+	printed_begin(s->c->scratch, &s->body);
 	s->out = s->body.out;
 	s->y = 24;
-	line(s, "title", 14, s->title);
-	if (about)
-		svg_lines(s, "dim", about);
+	svg_lines(s, "title", "%s", s->title);
+	svg_lines(s, "dim", "%s", s->about);
 	for (uint32_t i = s->first_diag; i < d->n; i++)
 		if (d->v[i]->severity == SEV_ERROR && n++ < MOST_ERRORS)
 			error(s, d->v[i]);
 	if (n > MOST_ERRORS)
-		line(s, "dim", 11,
-		     arena_printf(a, "and %s", arena_count(a, n - MOST_ERRORS, "more error")));
+		svg_lines(s, "dim", "and %s",
+			  arena_count(s->c->scratch, n - MOST_ERRORS, "more error"));
 }
 
 void svg_end(struct svg *s, FILE *out, const char *description)

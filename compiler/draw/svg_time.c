@@ -24,9 +24,8 @@ void time_chart_open(struct time_chart *t, struct ctx *c, uint32_t nranks,
 	t->s.c = c;
 	t->lanes = arena_alloc(c->scratch, nranks * sizeof(*t->lanes));
 	for (uint32_t r = 0; r < nranks; r++) {
-		t->lanes[r] = (struct time_lane){ .shown = !shown->n, .tracks = 1 };
-		for (size_t i = 0; i < shown->n; i++)
-			t->lanes[r].shown |= shown->v[i] == r;
+		t->lanes[r].shown = numbers_show(shown, r);
+		t->lanes[r].tracks = 1;
 		t->nlanes += t->lanes[r].shown;
 	}
 }
@@ -54,16 +53,15 @@ void time_chart_begin(struct time_chart *t, double behind)
 {
 	t->s.width = fmax(time_chart_x(t, t->length) + behind, 700);
 	t->key = LEFT;
-	svg_begin(&t->s, t->about);
-	t->bottom = t->s.y;
+	svg_begin(&t->s);
 	for (uint32_t r = 0; r < t->nranks; r++) {
 		struct time_lane *l = &t->lanes[r];
 
 		if (!l->shown)
 			continue;
-		l->y = t->bottom;
+		l->y = t->s.y;
 		l->high = fmin(fmax(l->tracks * TRACK, TIME_BOX), HIGHEST);
-		t->bottom += l->high + BETWEEN;
+		t->s.y += l->high + BETWEEN;
 		svg_put(&t->s, "<rect class='lane' x='%g' y='%g' width='%g' height='%g'/>\n", LEFT,
 			l->y, t->unit * t->length, l->high);
 		svg_say(&t->s, "class='dim'", 16, l->y + TIME_BOX - 8, "rank %u", r);
@@ -105,26 +103,26 @@ void time_chart_axis(struct time_chart *t, const char *unit)
 	step /= t->length / step < 2 ? 5 : t->length / step < 5 ? 2 : 1;
 	for (double at = 0; at <= t->length * 1.0001; at += step) {
 		svg_put(&t->s, "<path class='frame' d='M%g %gv4'/>\n", time_chart_x(t, at),
-			t->bottom - 6);
-		svg_say(&t->s, "class='dim' text-anchor='middle'", time_chart_x(t, at),
-			t->bottom + 8, "%g%s%s", at, at > 0 ? "" : " ", at > 0 ? "" : unit);
+			t->s.y - 6);
+		svg_say(&t->s, "class='dim' text-anchor='middle'", time_chart_x(t, at), t->s.y + 8,
+			"%g%s%s", at, at > 0 ? "" : " ", at > 0 ? "" : unit);
 	}
-	t->bottom += 22;
+	t->s.y += 22;
 }
 
 void time_chart_key(struct time_chart *t, unsigned colour, const char *text)
 {
 	svg_put(&t->s, "<rect class='fill c%u' x='%g' y='%g' width='12' height='12' rx='2'/>\n",
-		colour, t->key, t->bottom);
-	svg_say(&t->s, "class='dim'", t->key + 17, t->bottom + 10, "%s", text);
+		colour, t->key, t->s.y);
+	svg_say(&t->s, "class='dim'", t->key + 17, t->s.y + 10, "%s", text);
 	t->key += 40 + 6.2 * (double)strlen(text);
 }
 
 void time_chart_end(struct time_chart *t, FILE *out, const char *text)
 {
-	svg_say(&t->s, "class='dim'", t->key, t->bottom + 10, "%s", text);
-	t->s.y = t->bottom + 22;
-	svg_end(&t->s, out, t->about);
+	svg_say(&t->s, "class='dim'", t->key, t->s.y + 10, "%s", text);
+	t->s.y += 22;
+	svg_end(&t->s, out, t->s.about);
 }
 
 void time_chart_print(struct time_chart *t, enum print_format format, time_chart_printer *picture,

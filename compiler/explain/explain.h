@@ -37,6 +37,7 @@ struct move {
 	uint32_t from, to;    /* ranks */
 	const struct op *send, *recv; /* inside a rank both are the operation; lost: recv is NULL */
 	struct cells source, target;  /* target.n == 0: none */
+	const char *kind;	      /* "local", "message" or "lost" */
 	bool combines;
 	bool lost;	  /* sent, and not received when the run ends: */
 	bool unmatched;	  /* ... and no receive of the program takes it */
@@ -152,7 +153,6 @@ const char *explain_ending_text(struct script *x, const struct ending *e);
 bool explain_view_read(struct script *x, const struct shown *view, const char **why);
 /** Marks the moves that the view shows, and lists the frames. */
 void explain_view_moves(struct script *x);
-bool explain_shows_step(const struct script *x, uint32_t step);
 /** The numbers below n that are marked, as a list. */
 uint32_t *explain_marked(struct script *x, const bool *marks, uint32_t n, uint32_t *count);
 

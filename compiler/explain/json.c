@@ -16,12 +16,12 @@
 struct printer {
 	struct script *x;
 	FILE *out;
-	bool page; /* it is a part of one: texts are as people may see them, without `<` */
+	bool begins; /* a list: nothing of it was printed */
+	bool page;   /* it is a part of one: texts are as people may see them, without `<` */
 	const struct source **files; /* of the places that were printed */
 	uint32_t nfiles, capfiles;
 	uint32_t *last;		/* [nranks][width]: the last store that was printed, or NONE */
 	struct origin *origins; /* [nstores] */
-	uint32_t nskipped;
 };
 
 /* Where the data of a store was before; NONE: it was there at the start. */
@@ -31,11 +31,13 @@ struct origin {
 	uint32_t from, onto; /* the stores of the two values that it was made of */
 };
 
-/* Prints; each ' of the format is a ". */
+/* Prints; each ' of the format is a ". A comma at its begin is left out where a list begins. */
 __attribute__((format(printf, 2, 3))) static void put(struct printer *w, const char *format, ...)
 {
 	va_list ap;
 
+	format += w->begins && *format == ',';
+	w->begins = *format && format[strlen(format) - 1] == '[';
 	va_start(ap, format);
 	vfprintf(w->out, quotes(w->x->arena, format), ap);
 	va_end(ap);
@@ -56,12 +58,6 @@ static const char *string(const struct printer *w, const char *s)
 	s = arena_strndup(w->x->arena, all, strlen(all));
 	free(all);
 	return escaped(w->x->arena, s, names);
-}
-
-/* Before the i-th element of a list. */
-static const char *comma(uint32_t i)
-{
-	return i ? "," : "";
 }
 
 /* A number, or null for NONE. */
@@ -89,7 +85,7 @@ static void put_numbers(struct printer *w, const char *key, const uint32_t *v, u
 {
 	put(w, "],\n'%s':[", key);
 	for (uint32_t i = 0; i < n; i++)
-		put(w, "%s%u", comma(i), v[i]);
+		put(w, ",%u", v[i]);
 }
 
 /* ---- values, and where their data came from ------------------------------------------------- */
@@ -169,8 +165,8 @@ static void put_skipped(struct printer *w, uint32_t step, uint32_t *printed, con
 			size_t at = (size_t)x->ranks[i] * x->r.width + k;
 			if (state[at] == printed[at])
 				continue;
-			put(w, "%s\n{'step':%u,'rank':%u,'chunk':%u,'id':%s,'holds':",
-			    comma(w->nskipped++), step, x->ranks[i], k, origin(w, w->last[at]));
+			put(w, ",\n{'step':%u,'rank':%u,'chunk':%u,'id':%s,'holds':", step,
+			    x->ranks[i], k, origin(w, w->last[at]));
 			put_holds(w, state[at], x->ranks[i], k, NONE);
 			put(w, "}");
 			printed[at] = state[at];
@@ -187,11 +183,8 @@ static void put_move(struct printer *w, uint32_t k)
 	/* Stores of a copy may come last chunk first, as memmove does it. */
 	bool down = m->n > 1 && x->stores[m->first].cell > x->stores[m->first + 1].cell;
 
-	put(w, "{'id':%u,'kind':'%s','step':%u,'from':%u,'to':%u,'%s':%s", k,
-	    m->lost ? "lost"
-	    : local ? "local"
-		    : "message",
-	    m->depth, m->from, m->to, local ? "at" : "sent_at", place(w, explain_span(x, m->send)));
+	put(w, ",\n{'id':%u,'kind':'%s','step':%u,'from':%u,'to':%u,'%s':%s", k, m->kind, m->depth,
+	    m->from, m->to, local ? "at" : "sent_at", place(w, explain_span(x, m->send)));
 	if (!local && !m->lost)
 		put(w, ",'received_at':%s", place(w, explain_span(x, m->recv)));
 	put(w, ",'reads':'%s','source':[%u,%u]", explain_cells_text(x, m->source), m->source.lo,
@@ -202,7 +195,7 @@ static void put_move(struct printer *w, uint32_t k)
 		    m->combines ? "true" : "false");
 		for (uint32_t i = 0; i < m->n; i++) {
 			uint32_t store = m->first + (down ? m->n - 1 - i : i);
-			put(w, "%s", comma(i));
+			put(w, ",");
 			put_holds(w, x->stores[store].after, m->to, x->stores[store].cell, store);
 		}
 		put(w, "]");
@@ -218,33 +211,29 @@ static void put_move(struct printer *w, uint32_t k)
 static void put_moves(struct printer *w)
 {
 	struct script *x = w->x;
-	uint32_t *state = explain_start(x), *printed = explain_start(x), count = 0, played = 0;
+	uint32_t *state = explain_start(x), *printed = explain_start(x), played = 0;
 	struct printed skipped;
-	FILE *out = w->out;
 
 	w->last = none_array(x->arena, (size_t)x->r.p->nranks * x->r.width);
 	w->origins = ARENA_ARRAY(x->arena, struct origin, x->nstores);
 	printed_begin(x->arena, &skipped);
+	struct printer aside = *w;
+	aside.out = skipped.out;
+	aside.begins = true;
 	put(w, "],\n'moves':[");
 	for (uint32_t k = 0; k < x->n; k++) {
 		uint32_t step = x->moves[k].depth, at = k;
-		if (explain_shows_step(x, step)) {
-			if (k == 0 || x->moves[k - 1].depth != step) {
-				explain_play(x, &played, k, state);
-				w->out = skipped.out;
-				put_skipped(w, step, printed, state);
-				w->out = out;
-			}
+		if (numbers_show(&x->view->steps, step)) {
+			explain_play(x, &played, k, state);
+			if (k == 0 || x->moves[k - 1].depth != step)
+				put_skipped(&aside, step, printed, state);
 			explain_play(x, &at, k + 1, printed);
 		}
 		trace_move(w, k);
-		if (x->moves[k].shown) {
-			put(w, "%s\n", comma(count++));
+		if (x->moves[k].shown)
 			put_move(w, k);
-		}
 	}
-	put(w, "],\n'skipped':[");
-	fputs(printed_end(x->arena, &skipped), w->out);
+	put(w, "],\n'skipped':[%s", printed_end(x->arena, &skipped));
 }
 
 /* ---- faults -------------------------------------------------------------------------------------- */
@@ -253,8 +242,7 @@ static void put_notes(struct printer *w, const char *key, const struct diag_note
 {
 	put(w, ",'%s':[", key);
 	for (uint32_t i = 0; i < n->n; i++)
-		put(w, "%s{'message':%s,'at':%s}", comma(i), string(w, n->v[i].text),
-		    place(w, n->v[i].span));
+		put(w, ",{'message':%s,'at':%s}", string(w, n->v[i].text), place(w, n->v[i].span));
 	put(w, "]");
 }
 
@@ -263,17 +251,16 @@ static void put_error(struct printer *w, uint32_t k)
 {
 	const struct script *x = w->x;
 	const struct diag *g = x->errors[k].diag;
-	uint32_t n = 0;
 
-	put(w, "%s\n{'code':%s,'message':%s,'at':%s,'step':%s,'ranks':[", comma(k),
+	put(w, ",\n{'code':%s,'message':%s,'at':%s,'step':%s,'ranks':[",
 	    g->code ? string(w, diag_code_text(g->code).s) : "null", string(w, g->message),
 	    place(w, x->errors[k].at), number(w, x->errors[k].step));
 	for (uint32_t i = 0; i < g->nranks; i++)
-		put(w, "%s%" PRId64, comma(i), g->ranks[i]);
+		put(w, ",%" PRId64, g->ranks[i]);
 	put(w, "],'ends':[");
 	for (uint32_t i = 0; i < x->nendings; i++)
 		if (x->endings[i].kind == END_STOPPED && x->endings[i].error == k)
-			put(w, "%s%u", comma(n++), x->endings[i].rank);
+			put(w, ",%u", x->endings[i].rank);
 	put(w, "]");
 	put_notes(w, "notes", &g->notes);
 	put_notes(w, "help", &g->help);
@@ -283,14 +270,12 @@ static void put_error(struct printer *w, uint32_t k)
 static void put_endings(struct printer *w, const char *key, enum end_kind kind)
 {
 	struct script *x = w->x;
-	uint32_t n = 0;
 
 	put(w, "],\n'%s':[", key);
 	for (const struct ending *e = x->endings; e < x->endings + x->nendings; e++) {
 		if (e->kind != kind)
 			continue;
-		put(w, "%s\n{'rank':%u,'code':'%s'", comma(n++), e->rank,
-		    diag_code_text(e->code).s);
+		put(w, ",\n{'rank':%u,'code':'%s'", e->rank, diag_code_text(e->code).s);
 		if (kind == END_STUCK)
 			put(w, ",'step':%u,'place':%s,'waits_for':%s,'message':%s,'at':%s}",
 			    e->step, number(w, e->place),
@@ -312,12 +297,12 @@ static void put_table(struct printer *w, bool promised)
 
 	put(w, "],\n'%s':[", promised ? "promised" : "start");
 	for (uint32_t q = 0; q < x->r.p->nranks && (!promised || x->contract); q++) {
-		put(w, "%s\n%s", comma(q), x->rank[q] ? "[" : "null");
+		put(w, x->rank[q] ? ",\n[" : ",\nnull");
 		for (uint32_t i = 0; i < x->r.width && x->rank[q]; i++) {
 			uint32_t row = promised && i < x->r.p->cells
 					       ? contract_row(x->contract, q, i)
 					       : NONE;
-			put(w, "%s", comma(i));
+			put(w, ",");
 			if (!promised)
 				put_holds(w, replay_start(&x->r, q, i), q, i, NONE);
 			else
@@ -342,19 +327,18 @@ static void put_head(struct printer *w)
 	    number(w, p->instance.root < 0 ? NONE : (uint32_t)p->instance.root), x->r.c->slots,
 	    d->topology ? d->topology->name.name : "full");
 	for (uint32_t i = 0; i < p->ntopology; i++)
-		put(w, "%s%" PRId64, comma(i), p->topology[i]);
+		put(w, ",%" PRId64, p->topology[i]);
 	put(w, "]},\n'right':%s,\n'steps':%u,\n'colours':'%s',\n'sent':[",
 	    x->right ? "true" : "false", x->last, x->combines ? "chunk" : "source");
 	for (uint32_t q = 0; q < p->nranks; q++)
-		put(w, "%s%.9g", comma(q), x->sent[q]);
+		put(w, ",%.9g", x->sent[q]);
 	put(w, "],\n'buffers':[");
 	for (uint32_t i = 0; i < x->nnamed; i++)
-		put(w, "%s\n{'name':'%s','kind':'%s','first':%u,'chunks':%u}", comma(i),
-		    x->named[i].name, lang_direction_text(x->named[i].kind), x->named[i].first,
-		    x->named[i].n);
+		put(w, ",\n{'name':'%s','kind':'%s','first':%u,'chunks':%u}", x->named[i].name,
+		    lang_direction_text(x->named[i].kind), x->named[i].first, x->named[i].n);
 	put(w, "],\n'chunks':[");
 	for (uint32_t i = 0; i < x->r.width; i++)
-		put(w, "%s'%s'", comma(i), program_cells_text(x->arena, p, i, 1));
+		put(w, ",'%s'", program_cells_text(x->arena, p, i, 1));
 	put_numbers(w, "shown_chunks", x->cells, x->ncells);
 	put_numbers(w, "shown_ranks", x->ranks, x->nranks);
 	put_table(w, false);
@@ -374,7 +358,7 @@ void explain_json(struct script *x, bool page, FILE *out)
 	put_endings(&w, "wrong", END_WRONG);
 	put(&w, "],\n'files':[");
 	for (uint32_t i = 0; i < w.nfiles; i++) /* last: all places were printed */
-		put(&w, "%s\n{'name':%s,'text':%s}", comma(i), string(&w, w.files[i]->name),
+		put(&w, ",\n{'name':%s,'text':%s}", string(&w, w.files[i]->name),
 		    string(&w, w.files[i]->text));
 	put(&w, "]}\n");
 }

@@ -30,6 +30,7 @@ static struct move *add_move(struct script *x, uint32_t task, uint32_t row, uint
 			    .to = rank,
 			    .send = o,
 			    .recv = o,
+			    .kind = began == NONE ? "local" : "message",
 			    .source = { o->cell, o->n },
 			    .target = { began == NONE ? o->other : o->cell, o->n } };
 	if (began != NONE) {
@@ -81,6 +82,7 @@ static void add_lost(struct script *x)
 			m->target.n = 0;
 			m->depth = sent->depth + 1;
 			m->lost = true;
+			m->kind = "lost";
 			m->unmatched = received + k >= p->fifos[f].nrecvs;
 			m->carries =
 				m->source.n ? *messages_values(&x->r, sent, m->source.n) : NONE;
@@ -133,8 +135,8 @@ void explain_play(struct script *x, uint32_t *k, uint32_t end, uint32_t *state)
 
 /* ---- values -------------------------------------------------------------------------------- */
 
-/* Finds x->anywhere and x->into, rows of the contract for cells that it promises nothing of: first the rank's cell itself on another
- * rank, then one that the cell's data goes into. O(rows of the contract and their shares). */
+/* x->anywhere and x->into: rows of the contract for cells that it promises nothing of: first the rank's
+ * cell itself on another rank, then one that the cell's data goes into. O(rows and their shares). */
 static void find_promises(struct script *x)
 {
 	const struct program *p = x->r.p;

@@ -5,7 +5,8 @@
  * without a script; then the model as JSON, and page.js, which plays it. page.js is
  * a part of this program. A model that is too large to play has no script. O(text, SVG and JSON).
  */
-#include "compiler/explain/svg.h"
+#include "compiler/draw/draw.h"
+#include "compiler/explain/explain.h"
 
 #include <inttypes.h>
 

@@ -1,17 +1,28 @@
 /*
  * `ccc explain` as a picture: the head, the circle of waits of a deadlock, the lanes of all ranks or,
- * where there is too much for these, a heat map with the first and the last step; and the legend.
+ * where there is too much for these, a map of what ranks send, with the first and the last step in full;
+ * and the legend. Fields of the map with equal amounts below each other are one element. O(moves + size
+ * of the output).
  *
  * The picture is self-contained: no script, no font, no link. Equal models give equal bytes. What
  * programs look for: an element of class `message` for each move, of class `cell` for what a chunk
  * holds over some columns, of class `column` for each step; faults have class `fault`, too.
  */
-#include "compiler/explain/svg.h"
+#include "compiler/explain/svg_lanes.h"
 
 #include <math.h>
 #include <string.h>
 
+#define MOST_RANKS 16u /* of lanes; beyond these limits it is a map */
+#define MOST_COLUMNS 64u
+#define MOST_CHUNKS 32u
 #define MOST_IN_CIRCLE 16u
+#define MAP_ROWS 256u
+#define MAP_STEPS 256u
+#define MAP_WIDTH 720.0
+#define MAP_LEFT 70.0
+#define MAP_HIGH 256.0
+#define FULL 8u /* ranks, and chunks, of a step in full */
 
 static const char *sent_text(const struct script *x)
 {
@@ -51,7 +62,7 @@ static void legend(struct svg *s)
 		if (strstr(s->body.text, words[i][0]))
 			text = arena_printf(s->x->arena, "%s%s", text, words[i][1]);
 	s->y += 14;
-	svg_lines(s, "dim", text);
+	svg_lines(s, "dim", "%s", text);
 }
 
 /* ---- the circle of waits of a deadlock, E0304: each rank, with the line and step where it stands ---- */
@@ -125,23 +136,6 @@ static void edge(struct svg *s, const struct circle *c, uint32_t i)
 			c->left_out);
 }
 
-/* Names the ranks that wait, and are not in the cycle. */
-static void behind(struct svg *s)
-{
-	const struct script *x = s->x;
-	int64_t *ranks = ARENA_ARRAY(x->arena, int64_t, x->nendings);
-	size_t n = 0;
-
-	for (uint32_t i = 0; i < x->nendings; i++)
-		if (x->endings[i].kind == END_STUCK && x->endings[i].place == NONE &&
-		    (!n || ranks[n - 1] != x->endings[i].rank)) /* it may have several tasks */
-			ranks[n++] = x->endings[i].rank;
-	if (n)
-		svg_lines(s, "dim",
-			  arena_printf(x->arena, "stuck behind it: rank%s %s", n > 1 ? "s" : "",
-				       diag_ranks(x->arena, ranks, n)));
-}
-
 /* With room for the words on both sides. */
 static double circle_width(const struct svg *s)
 {
@@ -164,7 +158,153 @@ static void draw_circle(struct svg *s)
 			seat(s, &c.at[i]);
 	}
 	s->y += 2 * c.radius + 134;
-	behind(s);
+}
+
+/* ---- the map: how much each rank sends in each step, and some steps of some ranks in full --------- */
+
+/* In S, as the head has it. */
+static double size_of(const struct script *x, const struct move *m)
+{
+	const struct program *p = x->r.p;
+	uint32_t buffer = m->source.lo < p->cells ? x->r.buffer_of[m->source.lo] : 0;
+
+	return p->nbuffers
+		       ? (double)m->source.n / p->buffers[buffer].chunks / program_most_blocks(p)
+		       : 0;
+}
+
+/* The most that a rank sends in a step, for each place of the map: some ranks and some steps. The
+ * moves of a step are ordered by receiver: each sender's are summed first. Returns [columns][rows]. */
+static double *amounts(const struct script *x, uint32_t columns, uint32_t rows, double *most)
+{
+	uint32_t nranks = x->r.p->nranks;
+	double *map = ARENA_ARRAY(x->arena, double, (size_t)rows *columns);
+	double *sent = ARENA_ARRAY(x->arena, double, nranks);
+
+	for (const struct frame *f = x->frames; f < x->frames + x->nframes; f++) {
+		for (uint32_t k = f->first; k < f->end && f->step; k++) {
+			const struct move *m = &x->moves[k];
+			if (m->from != m->to && m->shown)
+				sent[m->from] += size_of(x, m);
+		}
+		for (uint32_t q = 0; q < nranks && f->step; q++) {
+			uint32_t row = (uint32_t)((uint64_t)q * rows / nranks);
+			uint64_t column = (uint64_t)(f->step - 1) * columns / x->last;
+			double *to = &map[column * rows + row];
+			*to = fmax(*to, sent[q]);
+			*most = fmax(*most, sent[q]);
+			sent[q] = 0;
+		}
+	}
+	return map;
+}
+
+static void amounts_map(struct svg *s)
+{
+	uint32_t nranks = s->x->r.p->nranks, steps = s->x->last;
+	uint32_t rows = nranks < MAP_ROWS ? nranks : MAP_ROWS;
+	uint32_t columns = steps < MAP_STEPS ? steps : MAP_STEPS;
+	double most = 0, *sent = amounts(s->x, columns, rows, &most);
+	double wide = fmin((MAP_WIDTH - MAP_LEFT - 20) / columns, 40);
+
+	svg_put(s,
+		"<rect class='lane map' data-steps='%u' data-columns='%u' x='%g' y='%g' width='%g' "
+		"height='%g'/>\n",
+		steps, columns, MAP_LEFT, s->y, wide * columns, MAP_HIGH);
+	for (uint32_t c = 0; c < columns; c++)
+		for (uint32_t r = 0, end; r < rows; r = end) {
+			const double *v = &sent[(size_t)c * rows];
+			uint32_t step = 1 + (uint32_t)((uint64_t)c * steps / columns);
+			double y = MAP_HIGH * r / rows;
+
+			for (end = r + 1; end < rows && v[end] == v[r]; end++)
+				;
+			if (v[r] <= 0)
+				continue;
+			svg_put(s,
+				"<rect class='heat' data-step='%u' x='%g' y='%g' width='%g' height='%g' "
+				"opacity='%.2f'><title>step %u, from rank %u on: %.3g S</title></rect>\n",
+				step, MAP_LEFT + wide * c, s->y + y, wide < 3 ? wide : wide - 1,
+				MAP_HIGH * end / rows - y, 0.15 + 0.85 * v[r] / most, step,
+				(uint32_t)((uint64_t)r * nranks / rows), v[r]);
+		}
+	svg_say(s, "class='dim'", 16, s->y + 9, "rank 0");
+	svg_say(s, "class='dim'", 16, s->y + MAP_HIGH, "%u", nranks - 1);
+	svg_say(s, "class='dim'", MAP_LEFT, s->y + MAP_HIGH + 14,
+		steps == 1 ? "step 1" : "steps 1 to %u", steps);
+	s->y += MAP_HIGH + 34;
+	svg_lines(s, "dim",
+		  "How much each rank sends in each step; darkest: %.3g S. --rank, --step and "
+		  "--chunk draw a part in full.",
+		  most);
+}
+
+/* Marks one more, if there is room for it. */
+static void mark(bool *marks, uint32_t *n, uint32_t number)
+{
+	if (marks[number] || *n == FULL)
+		return;
+	marks[number] = true;
+	++*n;
+}
+
+/* One step of some ranks that send to each other, and of chunks that they send. */
+static void full(struct svg *s, const struct frame *f, const char *which)
+{
+	struct script *x = s->x;
+	bool *rank = ARENA_ARRAY(x->arena, bool, x->r.p->nranks);
+	bool *cell = ARENA_ARRAY(x->arena, bool, x->r.width);
+	struct lanes l = { .frames = f, .nframes = 1, .inner = true };
+
+	for (int faults = 1; faults >= 0; faults--) /* faults first */
+		for (uint32_t k = f->first; k < f->end && l.nranks < FULL - 1; k++) {
+			const struct move *m = &x->moves[k];
+			if (!m->shown || (m->fault != 0) != faults)
+				continue;
+			mark(rank, &l.nranks, m->from);
+			mark(rank, &l.nranks, m->to);
+			if (m->source.n)
+				mark(cell, &l.ncells, m->source.lo);
+			if (m->target.n)
+				mark(cell, &l.ncells, m->target.lo);
+		}
+	l.ranks = explain_marked(x, rank, x->r.p->nranks, &l.nranks);
+	l.cells = explain_marked(x, cell, x->r.width, &l.ncells);
+	svg_say(s, "class='title'", 16, s->y + 12, "%s%s: some ranks and chunks, and the %s",
+		where_step_text(x->arena, f->step), which,
+		f->step ? "messages between them" : "operations within ranks");
+	s->y += 26;
+	svg_lanes_width(s, &l);
+	svg_lanes(s, &l);
+	s->y += 14;
+}
+
+static void draw_map(struct svg *s)
+{
+	struct script *x = s->x;
+	const struct frame *first = NULL, *last = NULL, *wrong = NULL;
+
+	for (const struct frame *f = x->frames; f < x->frames + x->nframes; f++) {
+		last = f;
+		first = first || (x->last && !f->step) ? first : f;
+		for (uint32_t k = f->first; k < f->end && !wrong; k++)
+			wrong = x->moves[k].fault ? f : NULL;
+	}
+	if (x->last)
+		amounts_map(s);
+	else
+		svg_lines(s, "dim", "No rank sends. --rank and --chunk draw a part in full.");
+	for (uint32_t i = 0; i < x->nendings && i < FULL; i++)
+		svg_lines(s, "fault", "rank %u: %s", x->endings[i].rank,
+			  explain_ending_text(x, &x->endings[i]));
+	if (x->nendings > FULL)
+		svg_lines(s, "dim", "and %u more", x->nendings - FULL);
+	if (first)
+		full(s, first, "");
+	if (wrong && wrong != first && wrong != last)
+		full(s, wrong, ", which goes wrong");
+	if (first && last > first)
+		full(s, last, ", the last");
 }
 
 /* ---- all of it ---------------------------------------------------------------------------------- */
@@ -175,32 +315,32 @@ void explain_svg(struct script *x, FILE *out)
 			 .x = x,
 			 .first_diag = x->first_diag,
 			 .otherwise = x->r.p->instance.schedule->name.span,
-			 .title = explain_title(x) };
+			 .title = explain_title(x),
+			 .about = "" };
 	struct lanes l = { .ranks = x->ranks,
 			   .nranks = x->nranks,
 			   .frames = x->frames,
 			   .nframes = x->nframes,
 			   .whole = !x->view->steps.n };
-	const char *about = NULL;
-
 	bool *cells = x->cell;
+
 	if (!x->view->nchunks && x->r.width <= MOST_CHUNKS && x->r.p->nbuffers) {
 		cells = ARENA_ARRAY(x->arena, bool, x->r.width); /* there is room for all */
 		memset(cells, true, x->r.width);
 	}
 	l.cells = explain_marked(x, cells, x->r.width, &l.ncells);
 	bool map = l.nranks > MOST_RANKS || l.nframes > MOST_COLUMNS || l.ncells > MOST_CHUNKS;
-	s.width = map ? HEAT_WIDTH : svg_lanes_width(&s, &l);
+	s.width = map ? MAP_WIDTH : svg_lanes_width(&s, &l);
 	if (x->ncircle)
 		s.width = fmax(s.width, circle_width(&s));
 	if (!x->nerrors)
-		about = arena_printf(x->arena, "%s; %s (S: the larger buffer of a rank)",
-				     arena_count(x->arena, x->steps, "step"), sent_text(x));
-	svg_begin(&s, about);
+		s.about = arena_printf(x->arena, "%s; %s (S: the larger buffer of a rank)",
+				       arena_count(x->arena, x->steps, "step"), sent_text(x));
+	svg_begin(&s);
 	if (x->ncircle)
 		draw_circle(&s);
 	if (map)
-		svg_heat(&s);
+		draw_map(&s);
 	else
 		svg_lanes(&s, &l);
 	legend(&s);

@@ -7,10 +7,12 @@
  * the bars of these columns. So the picture grows with the program's moves, not with the columns'
  * cells.
  */
-#include "compiler/explain/svg.h"
+#include "compiler/explain/svg_lanes.h"
 
 #include <math.h>
 #include <string.h>
+
+#define LEAST_WIDTH 620.0
 
 /* Whether a row begins a buffer. */
 static bool is_first(const struct svg *s, const struct lanes *l, uint32_t i)
@@ -252,11 +254,8 @@ static void arrow(struct svg *s, const struct lanes *l, const struct move *m, ui
 		a.x = b.x;
 		bend = back = -l->gap * 0.3;
 	}
-	svg_put(s, "<path class='message%s%s%s%s c%u' data-from='%u' data-to='%u' data-step='%u'",
-		m->lost ? " lost"
-		: local ? " local"
-			: "",
-		m->source.n > 1 ? " several" : "", m->fault ? " fault" : "",
+	svg_put(s, "<path class='message %s%s%s%s c%u' data-from='%u' data-to='%u' data-step='%u'",
+		m->kind, m->source.n > 1 ? " several" : "", m->fault ? " fault" : "",
 		m->combines ? " plus" : "", colour_of(s, m), m->from, m->to, m->depth);
 	if (m->fault)
 		svg_put(s, " data-code='%s'", diag_code_text(m->fault).s);

@@ -79,7 +79,7 @@ static void print_text(void *arg, FILE *out)
 	const struct chart *x = arg;
 	const struct program *p = x->t->program;
 
-	fprintf(out, "%s\n%s\n\n", x->at.s.title, x->at.about);
+	fprintf(out, "%s\n%s\n\n", x->at.s.title, x->at.s.about);
 	print_grid(x, out);
 	/* Ranks stand at messages, WAIT_SENDs, and computations that wait for one another. */
 	for (uint32_t w = 0; w < x->stuck.nwaits; w++) {
@@ -208,7 +208,7 @@ const char *pipe_draw(struct ctx *c, const struct pipe *p, const struct pipe_tim
 	if (why)
 		return why;
 	x.at.s.title = arena_printf(c->scratch, "%s: %s", p->name, pipe_sizes(c->scratch, p));
-	x.at.about = run_of(&x);
+	x.at.s.about = run_of(&x);
 	if (!t->predicted.over) {
 		deadlock_run_far(&x.run, c, t->program);
 		graph_init(&x.stuck, &x.run);

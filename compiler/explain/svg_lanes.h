@@ -1,13 +1,11 @@
 /*
- * The pictures of `ccc explain`: the parts that svg.c puts together.
+ * Lanes: the part of a picture that has time from left to right, and ranks from top to bottom.
  */
-#ifndef CCS_COMPILER_EXPLAIN_SVG_H
-#define CCS_COMPILER_EXPLAIN_SVG_H
+#ifndef CCS_COMPILER_EXPLAIN_SVG_LANES_H
+#define CCS_COMPILER_EXPLAIN_SVG_LANES_H
 
 #include "compiler/draw/draw.h"
 #include "compiler/explain/explain.h"
-
-/* ---- svg_lanes.c: time from left to right, ranks from top to bottom ---------------------- */
 
 /* The drawn part of the run, and its geometry. */
 struct lanes {
@@ -27,18 +25,8 @@ struct lanes {
 	double *y;	   /* [ncells]: of a row in its lane */
 };
 
-#define LEAST_WIDTH 620.0
-#define MOST_RANKS 16u
-#define MOST_COLUMNS 64u
-#define MOST_CHUNKS 32u
-
 double svg_lanes_width(struct svg *s, struct lanes *l);
 /** Draws it below s->y, and moves that. O(stores + columns * ranks * chunks). */
 void svg_lanes(struct svg *s, struct lanes *l);
-
-/* ---- svg_heat.c: rank x step, where there is too much for lanes --------------------------- */
-
-#define HEAT_WIDTH 720.0
-void svg_heat(struct svg *s);
 
 #endif
