@@ -104,17 +104,6 @@ void svg_lines(struct svg *s, const char *class, const char *format, ...)
 	}
 }
 
-/* An error's code, place and message, and what cures it. */
-static void error(struct svg *s, const struct diag *g)
-{
-	struct place p = source_place(s->c->sources, g->span.lo ? g->span.lo : s->otherwise.lo);
-
-	svg_lines(s, "fault", "%s at %s:%u: %s", diag_code_text(g->code).s,
-		  p.source ? p.source->name : "?", p.line, g->message);
-	for (uint32_t i = 0; i < g->help.n; i++)
-		svg_lines(s, g->help.v[i].tried ? "cure" : "dim", "help: %s", g->help.v[i].text);
-}
-
 void svg_begin(struct svg *s)
 {
 	const struct diags *d = s->c->diags;
@@ -125,9 +114,19 @@ void svg_begin(struct svg *s)
 	s->y = 24;
 	svg_lines(s, "title", "%s", s->title);
 	svg_lines(s, "dim", "%s", s->about);
-	for (uint32_t i = s->first_diag; i < d->n; i++)
-		if (d->v[i]->severity == SEV_ERROR && n++ < MOST_ERRORS)
-			error(s, d->v[i]);
+	for (uint32_t i = s->first_diag; i < d->n; i++) {
+		const struct diag *g = d->v[i];
+		struct span at = g->span.lo ? g->span : s->otherwise;
+		struct place p = source_place(s->c->sources, at.lo);
+
+		if (g->severity != SEV_ERROR || n++ >= MOST_ERRORS)
+			continue;
+		svg_lines(s, "fault", "%s at %s:%u: %s", diag_code_text(g->code).s,
+			  p.source ? p.source->name : "?", p.line, g->message);
+		for (uint32_t k = 0; k < g->help.n; k++)
+			svg_lines(s, g->help.v[k].tried ? "cure" : "dim", "help: %s",
+				  g->help.v[k].text);
+	}
 	if (n > MOST_ERRORS)
 		svg_lines(s, "dim", "and %s",
 			  arena_count(s->c->scratch, n - MOST_ERRORS, "more error"));

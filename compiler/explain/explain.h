@@ -164,8 +164,6 @@ const struct order *explain_run_far(struct script *x, struct program *p);
 /** Lists them, marks the moves that they are about, and finds how
  *  each rank ends. O(moves) for each of the first errors. */
 void explain_find_faults(struct script *x);
-/** [width]: the cells of a rank that most moves of a race (E0402) touch: where two overlap, if any. */
-bool *explain_raced(const struct script *x, uint32_t rank);
 
 /* ---- the printers -------------------------------------------------------------------------- */
 

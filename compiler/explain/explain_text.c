@@ -51,25 +51,19 @@ static void print_table(struct script *x, const uint32_t *state, FILE *out)
 
 /* ---- moves ---- */
 
-/* What all chunks of a move hold, or NULL if they differ. */
-static const char *move_holds(struct script *x, const struct move *m)
+static void print_move(struct script *x, const struct move *m, FILE *out)
 {
-	const char *text = NULL;
+	const char *holds = NULL; /* all of its chunks, if they hold the same */
 
 	for (uint32_t i = 0; i < m->n && i < 4096; i++) {
 		const struct stored *s = &x->stores[m->first + i];
 		const char *one = explain_value_text(x, s->after, s->cell);
-		if (text && strcmp(text, one))
-			return NULL;
-		text = one;
+		if (holds && strcmp(holds, one)) {
+			holds = NULL;
+			break;
+		}
+		holds = one;
 	}
-	return text;
-}
-
-static void print_move(struct script *x, const struct move *m, FILE *out)
-{
-	const char *holds = move_holds(x, m);
-
 	fprintf(out, "  %s", explain_move_text(x, m));
 	if (holds)
 		fprintf(out, " (holds %s)", holds);
@@ -163,30 +157,26 @@ static void print_lost(struct script *x, FILE *out)
 }
 
 /* "line 9, rank 0, step 3 (s = 2): waits to ..."; "rank 1: data[1] holds 0; promised is 0-3" */
-static void print_ending(struct script *x, const struct ending *e, FILE *out)
-{
-	const struct program *p = x->r.p;
-
-	if (e->kind == END_WRONG) {
-		fprintf(out, "  rank %u: %s\n", e->rank, explain_ending_text(x, e));
-		return;
-	}
-	/* The text may be wrong further on. */
-	struct where w =
-		expand_where(&x->quiet, p, e->task, (uint32_t)(e->op - p->tasks[e->task].ops));
-	const char *path = program_path_text(x->arena, p, p->tasks[e->task].path);
-	fprintf(out, "  %s, rank %u%s%s, %s: %s\n", explain_line_text(x, explain_span(x, e->op)),
-		e->rank, *path ? ", " : "", path, where_text(&x->quiet, p, e->step, &w, NULL),
-		e->text);
-}
-
 static void print_endings(struct script *x, enum end_kind kind, const char *head, FILE *out)
 {
+	const struct program *p = x->r.p;
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < x->nendings; i++)
-		if (x->endings[i].kind == kind && has_room(n++, head, out))
-			print_ending(x, &x->endings[i], out);
+	for (const struct ending *e = x->endings; e < x->endings + x->nendings; e++) {
+		if (e->kind != kind || !has_room(n++, head, out))
+			continue;
+		if (kind == END_WRONG) {
+			fprintf(out, "  rank %u: %s\n", e->rank, explain_ending_text(x, e));
+			continue;
+		}
+		/* The text may be wrong further on. */
+		struct where w = expand_where(&x->quiet, p, e->task,
+					      (uint32_t)(e->op - p->tasks[e->task].ops));
+		const char *path = program_path_text(x->arena, p, p->tasks[e->task].path);
+		fprintf(out, "  %s, rank %u%s%s, %s: %s\n",
+			explain_line_text(x, explain_span(x, e->op)), e->rank, *path ? ", " : "",
+			path, where_text(&x->quiet, p, e->step, &w, NULL), e->text);
+	}
 	print_more(n, out);
 }
 

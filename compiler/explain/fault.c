@@ -91,25 +91,6 @@ static uint32_t mark_all(struct script *x)
 	return first;
 }
 
-bool *explain_raced(const struct script *x, uint32_t rank)
-{
-	uint32_t *touched = ARENA_ARRAY(x->arena, uint32_t, x->r.width), most = 1;
-	bool *raced = ARENA_ARRAY(x->arena, bool, x->r.width);
-
-	for (uint32_t k = 0; k < x->all; k++) {
-		const struct move *m = &x->moves[k];
-		for (uint32_t i = 0; m->fault == 402 && m->from == rank && i < m->source.n; i++)
-			touched[m->source.lo + i]++;
-		for (uint32_t i = 0; m->fault == 402 && m->to == rank && i < m->target.n; i++)
-			touched[m->target.lo + i]++;
-	}
-	for (uint32_t i = 0; i < x->r.width; i++)
-		most = touched[i] > most ? touched[i] : most;
-	for (uint32_t i = 0; i < x->r.width; i++)
-		raced[i] = touched[i] == most;
-	return raced;
-}
-
 /* ---- how ranks end ---------------------------------------------------------------------------- */
 
 static struct ending *add_ending(struct script *x, enum end_kind kind, uint32_t rank, int code)
@@ -120,12 +101,6 @@ static struct ending *add_ending(struct script *x, enum end_kind kind, uint32_t 
 	return e;
 }
 
-/* A par and its blocks wait for one another; the task at fault is stuck elsewhere. */
-static bool waits_for_par(const struct program *p, const struct op *o)
-{
-	return op_kind(o) == OP_WAIT && !p->sites[o->site].name;
-}
-
 static void find_stuck(struct script *x)
 {
 	const struct program *p = x->r.p;
@@ -134,7 +109,10 @@ static void find_stuck(struct script *x)
 		const struct task *k = &p->tasks[t];
 		uint32_t row = x->far.progress[t].next;
 
-		if (row >= k->nops || !x->rank[k->rank] || waits_for_par(p, &k->ops[row]))
+		if (row >= k->nops || !x->rank[k->rank])
+			continue;
+		/* A par and its blocks wait for one another; the task at fault is stuck elsewhere. */
+		if (op_kind(&k->ops[row]) == OP_WAIT && !p->sites[k->ops[row].site].name)
 			continue;
 		struct ending *e = add_ending(x, END_STUCK, k->rank, x->errors->diag->code);
 		e->task = t;

@@ -155,24 +155,6 @@ static void put_holds(struct printer *w, uint32_t id, uint32_t rank, uint32_t ce
 	put(w, "}");
 }
 
-/* Before a step that is shown: the chunks of the view's ranks that differ from those printed. */
-static void put_skipped(struct printer *w, uint32_t step, uint32_t *printed, const uint32_t *state)
-{
-	const struct script *x = w->x;
-
-	for (uint32_t i = 0; i < x->nranks; i++)
-		for (uint32_t k = 0; k < x->r.width; k++) {
-			size_t at = (size_t)x->ranks[i] * x->r.width + k;
-			if (state[at] == printed[at])
-				continue;
-			put(w, ",\n{'step':%u,'rank':%u,'chunk':%u,'id':%s,'holds':", step,
-			    x->ranks[i], k, origin(w, w->last[at]));
-			put_holds(w, state[at], x->ranks[i], k, NONE);
-			put(w, "}");
-			printed[at] = state[at];
-		}
-}
-
 /* ---- moves -------------------------------------------------------------------------------------- */
 
 static void put_move(struct printer *w, uint32_t k)
@@ -225,8 +207,20 @@ static void put_moves(struct printer *w)
 		uint32_t step = x->moves[k].depth, at = k;
 		if (numbers_show(&x->view->steps, step)) {
 			explain_play(x, &played, k, state);
-			if (k == 0 || x->moves[k - 1].depth != step)
-				put_skipped(&aside, step, printed, state);
+			/* At its begin: the chunks of the view's ranks that differ from those printed. */
+			bool begins = !k || x->moves[k - 1].depth != step;
+			for (uint32_t i = 0; i < x->nranks && begins; i++)
+				for (uint32_t cell = 0; cell < x->r.width; cell++) {
+					size_t to = (size_t)x->ranks[i] * x->r.width + cell;
+					if (state[to] == printed[to])
+						continue;
+					put(&aside,
+					    ",\n{'step':%u,'rank':%u,'chunk':%u,'id':%s,'holds':",
+					    step, x->ranks[i], cell, origin(w, w->last[to]));
+					put_holds(&aside, state[to], x->ranks[i], cell, NONE);
+					put(&aside, "}");
+					printed[to] = state[to];
+				}
 			explain_play(x, &at, k + 1, printed);
 		}
 		trace_move(w, k);
@@ -246,25 +240,28 @@ static void put_notes(struct printer *w, const char *key, const struct diag_note
 	put(w, "]");
 }
 
-/* The k-th of the errors. */
-static void put_error(struct printer *w, uint32_t k)
+static void put_errors(struct printer *w)
 {
 	const struct script *x = w->x;
-	const struct diag *g = x->errors[k].diag;
 
-	put(w, ",\n{'code':%s,'message':%s,'at':%s,'step':%s,'ranks':[",
-	    g->code ? string(w, diag_code_text(g->code).s) : "null", string(w, g->message),
-	    place(w, x->errors[k].at), number(w, x->errors[k].step));
-	for (uint32_t i = 0; i < g->nranks; i++)
-		put(w, ",%" PRId64, g->ranks[i]);
-	put(w, "],'ends':[");
-	for (uint32_t i = 0; i < x->nendings; i++)
-		if (x->endings[i].kind == END_STOPPED && x->endings[i].error == k)
-			put(w, ",%u", x->endings[i].rank);
-	put(w, "]");
-	put_notes(w, "notes", &g->notes);
-	put_notes(w, "help", &g->help);
-	put(w, "}");
+	put(w, "],\n'errors':[");
+	for (uint32_t k = 0; k < x->nerrors; k++) {
+		const struct diag *g = x->errors[k].diag;
+
+		put(w, ",\n{'code':%s,'message':%s,'at':%s,'step':%s,'ranks':[",
+		    g->code ? string(w, diag_code_text(g->code).s) : "null", string(w, g->message),
+		    place(w, x->errors[k].at), number(w, x->errors[k].step));
+		for (uint32_t i = 0; i < g->nranks; i++)
+			put(w, ",%" PRId64, g->ranks[i]);
+		put(w, "],'ends':[");
+		for (uint32_t i = 0; i < x->nendings; i++)
+			if (x->endings[i].kind == END_STOPPED && x->endings[i].error == k)
+				put(w, ",%u", x->endings[i].rank);
+		put(w, "]");
+		put_notes(w, "notes", &g->notes);
+		put_notes(w, "help", &g->help);
+		put(w, "}");
+	}
 }
 
 static void put_endings(struct printer *w, const char *key, enum end_kind kind)
@@ -313,47 +310,37 @@ static void put_table(struct printer *w, bool promised)
 	}
 }
 
-/* The head, with what the moves are about. */
-static void put_head(struct printer *w)
-{
-	struct script *x = w->x;
-	const struct program *p = x->r.p;
-	const struct decl *d = p->instance.schedule;
-
-	put(w,
-	    "{'format':'ccs-explain',\n'version':%d,\n'schedule':'%s',\n'collective':'%s','at':%s,\n"
-	    "'ranks':%u,\n'root':%s,\n'slots':%u,\n'topology':{'name':'%s','parameters':[",
-	    VERSION, d->name.name, d->contract_name.name, place(w, d->name.span), p->nranks,
-	    number(w, p->instance.root < 0 ? NONE : (uint32_t)p->instance.root), x->r.c->slots,
-	    d->topology ? d->topology->name.name : "full");
-	for (uint32_t i = 0; i < p->ntopology; i++)
-		put(w, ",%" PRId64, p->topology[i]);
-	put(w, "]},\n'right':%s,\n'steps':%u,\n'colours':'%s',\n'sent':[",
-	    x->right ? "true" : "false", x->last, x->combines ? "chunk" : "source");
-	for (uint32_t q = 0; q < p->nranks; q++)
-		put(w, ",%.9g", x->sent[q]);
-	put(w, "],\n'buffers':[");
-	for (uint32_t i = 0; i < x->nnamed; i++)
-		put(w, ",\n{'name':'%s','kind':'%s','first':%u,'chunks':%u}", x->named[i].name,
-		    lang_direction_text(x->named[i].kind), x->named[i].first, x->named[i].n);
-	put(w, "],\n'chunks':[");
-	for (uint32_t i = 0; i < x->r.width; i++)
-		put(w, ",'%s'", program_cells_text(x->arena, p, i, 1));
-	put_numbers(w, "shown_chunks", x->cells, x->ncells);
-	put_numbers(w, "shown_ranks", x->ranks, x->nranks);
-	put_table(w, false);
-	put_table(w, true);
-}
-
 void explain_json(struct script *x, bool page, FILE *out)
 {
 	struct printer w = { .x = x, .out = out, .page = page };
+	const struct program *p = x->r.p;
+	const struct decl *d = p->instance.schedule;
 
-	put_head(&w);
+	put(&w,
+	    "{'format':'ccs-explain',\n'version':%d,\n'schedule':'%s',\n'collective':'%s','at':%s,\n"
+	    "'ranks':%u,\n'root':%s,\n'slots':%u,\n'topology':{'name':'%s','parameters':[",
+	    VERSION, d->name.name, d->contract_name.name, place(&w, d->name.span), p->nranks,
+	    number(&w, p->instance.root < 0 ? NONE : (uint32_t)p->instance.root), x->r.c->slots,
+	    d->topology ? d->topology->name.name : "full");
+	for (uint32_t i = 0; i < p->ntopology; i++)
+		put(&w, ",%" PRId64, p->topology[i]);
+	put(&w, "]},\n'right':%s,\n'steps':%u,\n'colours':'%s',\n'sent':[",
+	    x->right ? "true" : "false", x->last, x->combines ? "chunk" : "source");
+	for (uint32_t q = 0; q < p->nranks; q++)
+		put(&w, ",%.9g", x->sent[q]);
+	put(&w, "],\n'buffers':[");
+	for (uint32_t i = 0; i < x->nnamed; i++)
+		put(&w, ",\n{'name':'%s','kind':'%s','first':%u,'chunks':%u}", x->named[i].name,
+		    lang_direction_text(x->named[i].kind), x->named[i].first, x->named[i].n);
+	put(&w, "],\n'chunks':[");
+	for (uint32_t i = 0; i < x->r.width; i++)
+		put(&w, ",'%s'", program_cells_text(x->arena, p, i, 1));
+	put_numbers(&w, "shown_chunks", x->cells, x->ncells);
+	put_numbers(&w, "shown_ranks", x->ranks, x->nranks);
+	put_table(&w, false);
+	put_table(&w, true);
 	put_moves(&w);
-	put(&w, "],\n'errors':[");
-	for (uint32_t i = 0; i < x->nerrors; i++)
-		put_error(&w, i);
+	put_errors(&w);
 	put_endings(&w, "stuck", END_STUCK);
 	put_endings(&w, "wrong", END_WRONG);
 	put(&w, "],\n'files':[");

@@ -209,12 +209,10 @@ static const char *put_shares(struct script *x, const struct share *v, uint32_t 
 	for (uint32_t i = 0; i < n; i++, v++) {
 		if (i == 6)
 			return arena_printf(a, "%s,...", text);
-		if (i)
-			text = arena_printf(a, "%s,", text);
-		if (i ? v[-1].cell != v->cell : v->cell != cell)
-			text = arena_printf(a, "%s%s@", text,
-					    program_cells_text(a, x->r.p, v->cell, 1));
-		text = arena_printf(a, "%s%u", text, v->first);
+		bool other = i ? v[-1].cell != v->cell : v->cell != cell;
+		text = arena_printf(a, "%s%s%s%s%u", text, i ? "," : "",
+				    other ? program_cells_text(a, x->r.p, v->cell, 1) : "",
+				    other ? "@" : "", v->first);
 		if (v->n > 1)
 			text = arena_printf(a, "%s%c%u", text,
 					    v->n == 2 && v->times == 1 ? ',' : '-',
@@ -302,19 +300,6 @@ const char *explain_title(struct script *x)
 
 /* ---- all of it -------------------------------------------------------------------------------- */
 
-/* Runs the program; without an order, as far as it goes. */
-static void run(struct script *x, struct program *p, const struct order *order)
-{
-	x->r.silent = true;
-	x->r.hook = record;
-	x->r.arg = x;
-	replay_run(&x->r, order ? order : explain_run_far(x, p));
-	x->sent = ARENA_ARRAY(x->arena, double, p->nranks);
-	replay_sent(&x->r, x->sent);
-	add_lost(x);
-	sort(x);
-}
-
 bool explain(struct ctx *c, struct program *p, const struct contract *contract,
 	     const struct order *order, uint32_t first_diag, const struct shown *view, FILE *out,
 	     const char **why)
@@ -333,7 +318,14 @@ bool explain(struct ctx *c, struct program *p, const struct contract *contract,
 		return true;
 	if (!explain_view_read(x, view, why))
 		return false;
-	run(x, p, order);
+	x->r.silent = true;
+	x->r.hook = record;
+	x->r.arg = x;
+	replay_run(&x->r, order ? order : explain_run_far(x, p));
+	x->sent = ARENA_ARRAY(x->arena, double, p->nranks);
+	replay_sent(&x->r, x->sent);
+	add_lost(x);
+	sort(x);
 	explain_find_faults(x);
 	find_promises(x);
 	explain_view_moves(x);

@@ -17,24 +17,6 @@
 
 extern const char page_js[];
 
-/* ---- the texts ---------------------------------------------------------------------------------- */
-
-static void print_source(struct svg *s, const struct source *source)
-{
-	const char *name = svg_text(s, source->name);
-
-	source_place(s->c->sources, source->base); /* finds the lines */
-	fprintf(s->out, "<h2>%s</h2>\n<ol data-file=\"%s\">\n", name, name);
-	for (uint32_t i = 1; i <= source->nlines; i++) {
-		uint32_t n;
-		const char *line = source_line(source, i, &n);
-		if (n || i < source->nlines) /* nothing is behind the last line end */
-			fprintf(s->out, "<li><code>%s</code></li>\n",
-				svg_text(s, arena_strndup(s->x->arena, line, n)));
-	}
-	fputs("</ol>\n", s->out);
-}
-
 /* The text of the schedule, and others that an operation is in. */
 static void print_sources(struct svg *s)
 {
@@ -42,15 +24,26 @@ static void print_sources(struct svg *s)
 	const struct sources *all = s->c->sources;
 
 	for (uint32_t i = 0; i < all->n; i++) {
-		bool used = all->v[i] == source_at(all, p->instance.schedule->name.span.lo);
+		const struct source *source = all->v[i];
+		const char *name = svg_text(s, source->name);
+		bool used = source == source_at(all, p->instance.schedule->name.span.lo);
+
 		for (uint32_t k = 0; k < p->nsites && !used; k++)
-			used = all->v[i] == source_at(all, p->sites[k].span.lo);
-		if (used)
-			print_source(s, all->v[i]);
+			used = source == source_at(all, p->sites[k].span.lo);
+		if (!used)
+			continue;
+		source_place(s->c->sources, source->base); /* finds the lines */
+		fprintf(s->out, "<h2>%s</h2>\n<ol data-file=\"%s\">\n", name, name);
+		for (uint32_t k = 1; k <= source->nlines; k++) {
+			uint32_t n;
+			const char *line = source_line(source, k, &n);
+			if (n || k < source->nlines) /* nothing is behind the last line end */
+				fprintf(s->out, "<li><code>%s</code></li>\n",
+					svg_text(s, arena_strndup(s->x->arena, line, n)));
+		}
+		fputs("</ol>\n", s->out);
 	}
 }
-
-/* ---- the page ----------------------------------------------------------------------------------- */
 
 /* Why it is too large to play, or NULL. */
 static const char *too_large(const struct script *x)
@@ -72,17 +65,6 @@ static const char *too_large(const struct script *x)
 	return NULL;
 }
 
-static void print_faults(struct svg *s)
-{
-	struct printed text;
-
-	printed_begin(s->x->arena, &text);
-	explain_fault_text(s->x, text.out);
-	fprintf(s->out,
-		"<section id=\"faults\" aria-label=\"Faults\">\n<pre>%s</pre>\n</section>\n",
-		svg_text(s, printed_end(s->x->arena, &text)));
-}
-
 void explain_html(struct script *x, FILE *out)
 {
 	struct svg s = { .c = x->r.c, .x = x, .out = out, .title = explain_title(x) };
@@ -95,8 +77,14 @@ void explain_html(struct script *x, FILE *out)
 			"part.</p>\n",
 			large);
 	fputs("<main>\n", out);
-	if (!x->right)
-		print_faults(&s);
+	if (!x->right) {
+		struct printed text;
+		printed_begin(x->arena, &text);
+		explain_fault_text(x, text.out);
+		fprintf(out,
+			"<section id=\"faults\" aria-label=\"Faults\">\n<pre>%s</pre>\n</section>\n",
+			svg_text(&s, printed_end(x->arena, &text)));
+	}
 	fputs("<section id=\"text\" aria-label=\"Text\">\n", out);
 	print_sources(&s);
 	fputs("</section>\n<section id=\"picture\" aria-label=\"All steps\">\n", out);

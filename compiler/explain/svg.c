@@ -70,28 +70,28 @@ static void legend(struct svg *s)
 struct circle {
 	uint32_t n;	   /* ranks that are drawn */
 	uint32_t left_out; /* behind the first n - 1 of them */
-	double radius;
 	struct seat {
 		const struct ending *e; /* NULL: the view leaves it out */
 		double turn, x, y;
 	} at[MOST_IN_CIRCLE];
 };
 
-/* Around a middle. */
-static struct circle circle(const struct script *s, double x, double top)
+/* Below s->y, with its middle in the picture's. */
+static struct circle circle(const struct svg *s, double radius)
 {
-	uint32_t all = s->ncircle, n = all < MOST_IN_CIRCLE ? all : MOST_IN_CIRCLE;
-	struct circle c = { .n = n, .left_out = all - n, .radius = n < 6 ? 90 : 15 * n };
+	const struct script *x = s->x;
+	uint32_t all = x->ncircle, n = all < MOST_IN_CIRCLE ? all : MOST_IN_CIRCLE;
+	struct circle c = { .n = n, .left_out = all - n };
 
 	for (uint32_t i = 0; i < n; i++) {
 		struct seat *at = &c.at[i];
 
 		at->turn = 6.283185307179586 * i / n - 1.5707963267948966;
-		at->x = x + c.radius * cos(at->turn);
-		at->y = top + c.radius + c.radius * sin(at->turn);
-		for (uint32_t k = 0; k < s->nendings; k++)
-			if (s->endings[k].place == (i + 1 < n ? i : all - 1))
-				at->e = &s->endings[k];
+		at->x = s->width / 2 + radius * cos(at->turn);
+		at->y = s->y + 62 + radius + radius * sin(at->turn);
+		for (uint32_t k = 0; k < x->nendings; k++)
+			if (x->endings[k].place == (i + 1 < n ? i : all - 1))
+				at->e = &x->endings[k];
 	}
 	return c;
 }
@@ -136,56 +136,36 @@ static void edge(struct svg *s, const struct circle *c, uint32_t i)
 			c->left_out);
 }
 
-/* With room for the words on both sides. */
-static double circle_width(const struct svg *s)
+static void draw_circle(struct svg *s, double radius)
 {
-	struct circle c = circle(s->x, 0, 0);
-	size_t longest = 0, n;
-
-	for (uint32_t i = 0; i < c.n; i++)
-		if (c.at[i].e && (n = strlen(explain_ending_text(s->x, c.at[i].e))) > longest)
-			longest = n;
-	return 2 * (c.radius + 40 + 5.6 * (double)longest);
-}
-
-static void draw_circle(struct svg *s)
-{
-	struct circle c = circle(s->x, s->width / 2, s->y + 62);
+	struct circle c = circle(s, radius);
 
 	for (uint32_t i = 0; i < c.n; i++) {
 		edge(s, &c, i);
 		if (c.at[i].e)
 			seat(s, &c.at[i]);
 	}
-	s->y += 2 * c.radius + 134;
+	s->y += 2 * radius + 134;
 }
 
 /* ---- the map: how much each rank sends in each step, and some steps of some ranks in full --------- */
 
-/* In S, as the head has it. */
-static double size_of(const struct script *x, const struct move *m)
-{
-	const struct program *p = x->r.p;
-	uint32_t buffer = m->source.lo < p->cells ? x->r.buffer_of[m->source.lo] : 0;
-
-	return p->nbuffers
-		       ? (double)m->source.n / p->buffers[buffer].chunks / program_most_blocks(p)
-		       : 0;
-}
-
-/* The most that a rank sends in a step, for each place of the map: some ranks and some steps. The
- * moves of a step are ordered by receiver: each sender's are summed first. Returns [columns][rows]. */
+/* The most that a rank sends in a step, for each place of the map: some ranks and some steps; in S,
+ * as the head has it. The moves of a step are ordered by receiver: each sender's are summed first. Returns [columns][rows]. */
 static double *amounts(const struct script *x, uint32_t columns, uint32_t rows, double *most)
 {
-	uint32_t nranks = x->r.p->nranks;
+	const struct program *p = x->r.p;
+	uint32_t nranks = p->nranks;
+	double unit = program_most_blocks(p);
 	double *map = ARENA_ARRAY(x->arena, double, (size_t)rows *columns);
 	double *sent = ARENA_ARRAY(x->arena, double, nranks);
 
 	for (const struct frame *f = x->frames; f < x->frames + x->nframes; f++) {
 		for (uint32_t k = f->first; k < f->end && f->step; k++) {
 			const struct move *m = &x->moves[k];
-			if (m->from != m->to && m->shown)
-				sent[m->from] += size_of(x, m);
+			uint32_t lo = m->source.lo, b = lo < p->cells ? x->r.buffer_of[lo] : 0;
+			if (m->from != m->to && m->shown && p->nbuffers)
+				sent[m->from] += (double)m->source.n / p->buffers[b].chunks / unit;
 		}
 		for (uint32_t q = 0; q < nranks && f->step; q++) {
 			uint32_t row = (uint32_t)((uint64_t)q * rows / nranks);
@@ -330,15 +310,19 @@ void explain_svg(struct script *x, FILE *out)
 	}
 	l.cells = explain_marked(x, cells, x->r.width, &l.ncells);
 	bool map = l.nranks > MOST_RANKS || l.nframes > MOST_COLUMNS || l.ncells > MOST_CHUNKS;
+	double words = 0, radius = fmin(fmax(15 * x->ncircle, 90), 15 * MOST_IN_CIRCLE);
+	for (uint32_t i = 0; i < x->nendings; i++)
+		words = fmax(words, 5.6 * (double)strlen(explain_ending_text(x, &x->endings[i])));
+	l.words = l.whole ? words : 0;
 	s.width = map ? MAP_WIDTH : svg_lanes_width(&s, &l);
-	if (x->ncircle)
-		s.width = fmax(s.width, circle_width(&s));
+	if (x->ncircle) /* words on both sides */
+		s.width = fmax(s.width, 2 * (radius + 40 + words));
 	if (!x->nerrors)
 		s.about = arena_printf(x->arena, "%s; %s (S: the larger buffer of a rank)",
 				       arena_count(x->arena, x->steps, "step"), sent_text(x));
 	svg_begin(&s);
 	if (x->ncircle)
-		draw_circle(&s);
+		draw_circle(&s, radius);
 	if (map)
 		draw_map(&s);
 	else

@@ -46,7 +46,7 @@ double svg_lanes_width(struct svg *s, struct lanes *l)
 {
 	struct script *x = s->x;
 	bool wide = l->nframes <= 12, low = l->ncells > 8;
-	size_t label = 0, words = 0; /* characters of the longest row's name, and rank's end */
+	size_t label = 0; /* characters of the longest row's name */
 	size_t digits = strlen(arena_printf(x->arena, "%u", x->r.p->nranks - 1));
 	double y = 0;
 
@@ -65,14 +65,10 @@ double svg_lanes_width(struct svg *s, struct lanes *l)
 	}
 	for (uint32_t q = 0; q < l->nranks; q++)
 		l->lane_of[l->ranks[q]] = q;
-	for (uint32_t i = 0; i < x->nendings && l->whole; i++) {
-		size_t n = strlen(explain_ending_text(x, &x->endings[i]));
-		words = n > words && l->lane_of[x->endings[i].rank] != NONE ? n : words;
-	}
 	l->lane = (l->ncells ? y + l->high / 2 : 20) + 10;
 	l->step = l->lane + (low ? 6 : 9);
 	l->left = 54 + 6.5 * (double)digits + 5 * (double)label;
-	l->margin = words ? 14 + 5.6 * (double)words : 24;
+	l->margin = fmax(14 + l->words, 24);
 	return fmax(column_x(l, l->nframes) + l->cell + l->margin, LEAST_WIDTH);
 }
 
@@ -285,13 +281,33 @@ static void box(struct svg *s, const struct lanes *l, double y, int code)
 		l->cell + 4, l->high + 4);
 }
 
+/* [width]: the cells of a rank that most moves of a race (E0402) touch: where two overlap, if any. */
+static bool *find_raced(const struct script *x, uint32_t rank)
+{
+	uint32_t *touched = ARENA_ARRAY(x->arena, uint32_t, x->r.width), most = 1;
+	bool *raced = ARENA_ARRAY(x->arena, bool, x->r.width);
+
+	for (uint32_t k = 0; k < x->all; k++) {
+		const struct move *m = &x->moves[k];
+		for (uint32_t i = 0; m->fault == 402 && m->from == rank && i < m->source.n; i++)
+			touched[m->source.lo + i]++;
+		for (uint32_t i = 0; m->fault == 402 && m->to == rank && i < m->target.n; i++)
+			touched[m->target.lo + i]++;
+	}
+	for (uint32_t i = 0; i < x->r.width; i++)
+		most = touched[i] > most ? touched[i] : most;
+	for (uint32_t i = 0; i < x->r.width; i++)
+		raced[i] = touched[i] == most;
+	return raced;
+}
+
 /* At a lane's end: the chunks that a race is about, and how the rank ends. */
 static void faults(struct svg *s, const struct lanes *l, uint32_t q)
 {
 	struct script *x = s->x;
 	double top = lane_y(l, q), at = top, size = fmin(l->high, 10);
 	double left = column_x(l, l->nframes) + l->cell + 6;
-	const bool *raced = explain_raced(x, l->ranks[q]);
+	const bool *raced = find_raced(x, l->ranks[q]);
 
 	for (uint32_t i = 0; i < l->ncells; i++)
 		if (raced[l->cells[i]])
@@ -308,11 +324,11 @@ static void faults(struct svg *s, const struct lanes *l, uint32_t q)
 		if (e->cell == NONE)
 			svg_put(s, "<path class='wait fault' data-code='%s' d='M%g %gV%g'/>",
 				code.s, left - 2, top - 3, top + l->lane - 12);
-		svg_say(s,
-			arena_printf(x->arena,
-				     "class='fault' data-code='%s' data-rank='%u' font-size='%g'",
-				     code.s, e->rank, size),
-			left + 2, y + size * 0.4, "%s", explain_ending_text(x, e));
+		svg_put(s,
+			"<text class='fault' data-code='%s' data-rank='%u' font-size='%g' x='%g' "
+			"y='%g'>%s</text>\n",
+			code.s, e->rank, size, left + 2, y + size * 0.4,
+			svg_text(s, explain_ending_text(x, e)));
 		at = y + size / 2;
 	}
 }
@@ -322,12 +338,10 @@ static void faults(struct svg *s, const struct lanes *l, uint32_t q)
 void svg_lanes(struct svg *s, struct lanes *l)
 {
 	for (uint32_t c = 0; c <= l->nframes; c++)
-		svg_say(s,
-			arena_printf(s->x->arena,
-				     "class='dim column' data-step='%s' data-x='%g' "
-				     "text-anchor='middle'",
-				     step_name(s, l, c), column_x(l, c)),
-			column_x(l, c) + l->cell / 2, s->y + 8, "%s",
+		svg_put(s,
+			"<text class='dim column' data-step='%s' data-x='%g' text-anchor='middle' "
+			"x='%g' y='%g'>%s</text>\n",
+			step_name(s, l, c), column_x(l, c), column_x(l, c) + l->cell / 2, s->y + 8,
 			c && !l->frames[c - 1].step ? "local" : step_name(s, l, c));
 	l->top = s->y + 16;
 	for (uint32_t q = 0; q < l->nranks; q++)

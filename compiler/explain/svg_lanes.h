@@ -12,8 +12,9 @@ struct lanes {
 	const uint32_t *ranks, *cells;
 	const struct frame *frames; /* columns, behind that of the start */
 	uint32_t nranks, ncells, nframes;
-	bool whole; /* from the start of the run to its end, with the errors there */
-	bool inner; /* without messages from or to other ranks, or of other chunks */
+	double words; /* length of the longest text at a lane's end */
+	bool whole;   /* from the start of the run to its end, with the errors there */
+	bool inner;   /* without messages from or to other ranks, or of other chunks */
 	/* by svg_lanes_width */
 	double cell, gap;  /* width of a column, and between two */
 	double high;	   /* of a cell */

@@ -112,14 +112,6 @@ bool explain_view_read(struct script *x, const struct shown *view, const char **
 	return true;
 }
 
-static bool shows_move(const struct script *x, const struct move *m)
-{
-	if (!numbers_show(&x->view->steps, m->depth) || (!x->rank[m->from] && !x->rank[m->to]))
-		return false;
-	return !x->view->nchunks || memchr(x->cell + m->source.lo, true, m->source.n) ||
-	       memchr(x->cell + m->target.lo, true, m->target.n);
-}
-
 void explain_view_moves(struct script *x)
 {
 	struct frame *f = NULL;
@@ -128,7 +120,11 @@ void explain_view_moves(struct script *x)
 		struct move *m = &x->moves[k];
 		if (m->depth != x->moves[first].depth)
 			first = k;
-		m->shown = shows_move(x, m);
+		m->shown =
+			numbers_show(&x->view->steps, m->depth) &&
+			(x->rank[m->from] || x->rank[m->to]) &&
+			(!x->view->nchunks || memchr(x->cell + m->source.lo, true, m->source.n) ||
+			 memchr(x->cell + m->target.lo, true, m->target.n));
 		if (m->shown && (!x->nframes || f->step != m->depth)) {
 			f = &ARENA_PUSH(x->arena, x->frames, x->nframes, x->capframes);
 			*f = (struct frame){ .step = m->depth, .first = first };
