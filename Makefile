@@ -109,8 +109,8 @@ $(BUILD)/compiler/emit/device_source.c: $(DEVICE_SRC)
 	@mkdir -p $(@D)
 	$(call c_array,device_source,for f in $^; do echo "#line 1 \"$${f##*/}\""; cat $$f; done) > $@
 
-# Style sheets and the script of what ccc explain draws: svg.css is svg_css.
-PARTS_OF_PICTURES := $(wildcard compiler/draw/*.css compiler/explain/*.js)
+# Style sheets, markers and the script of what ccc explain draws: svg.css is svg_css.
+PARTS_OF_PICTURES := $(wildcard compiler/draw/*.css compiler/draw/*.svg compiler/explain/*.js)
 $(BUILD)/compiler/explain/parts.c: $(PARTS_OF_PICTURES)
 	@mkdir -p $(@D)
 	{ $(foreach f,$^,$(call c_array,$(subst .,_,$(notdir $f)),cat $f);) } > $@

@@ -67,6 +67,15 @@ struct numbers {
 	size_t n;
 };
 
+/* Whether they have it; an empty list stands for all. */
+static inline bool numbers_show(const struct numbers *all, uint32_t n)
+{
+	for (size_t i = 0; i < all->n; i++)
+		if (all->v[i] == n)
+			return true;
+	return all->n == 0;
+}
+
 /* --chunk, --rank, --step and --format: what they show; an empty list stands for all. */
 struct shown {
 	const char *const *chunks; /* "data", "data[2]", "data[0..2]" */

@@ -121,7 +121,7 @@ static void print_text(void *arg, FILE *out)
 {
 	struct drawing *d = arg;
 
-	fprintf(out, "%s\n\n", d->at.about);
+	fprintf(out, "%s\n\n", d->at.s.about);
 	timeline_print_chain(d->c, d->x, out);
 }
 
@@ -133,10 +133,10 @@ bool timeline_draw(struct ctx *c, const struct simulated *x, const struct shown 
 
 	time_chart_open(&d.at, c, n, &view->ranks);
 	d.shown = timeline_shown(c, x, most);
-	d.at.title = arena_printf(c->scratch, "%s: %s on %s", x->p->instance.schedule->name.name,
-				  arena_count(c->scratch, n, "rank"), x->machine);
-	d.at.about = arena_printf(c->scratch, "%" PRIu64 " bytes: predicted %.2f us; %s", x->bytes,
-				  x->seconds * 1e6, x->limit);
+	d.at.s.title = arena_printf(c->scratch, "%s: %s on %s", x->p->instance.schedule->name.name,
+				    arena_count(c->scratch, n, "rank"), x->machine);
+	d.at.s.about = arena_printf(c->scratch, "%" PRIu64 " bytes: predicted %.2f us; %s",
+				    x->bytes, x->seconds * 1e6, x->limit);
 	d.at.length = x->seconds > 0 ? x->seconds * 1e6 : 1;
 	d.at.unit = TIME_WIDE / d.at.length;
 	for (uint32_t r = 0; r < n; r++)

@@ -1,20 +1,19 @@
 /*
  * Drawing: SVG, the frame of a page, and charts of ranks over time.
  *
- *   svg_put.c    elements, texts, colours, the head with the errors, the frames of pictures and pages
+ *   svg_put.c    elements, texts, the head with the errors, the frames of pictures and pages
  *   svg_time.c   charts: of pipelines (pipe/chart.c), and of predicted times (cost/drawn.c)
  *
- * The pictures of `ccc explain` are in explain/svg.h. svg.css and page.css are parts of this program.
+ * The pictures of `ccc explain` are explain/svg.c's. svg.css (with all colours), markers.svg (the heads
+ * of arrows) and page.css are parts of this program.
  */
 #ifndef CCS_COMPILER_DRAW_DRAW_H
 #define CCS_COMPILER_DRAW_DRAW_H
 
 #include "compiler/ctx.h"
 
-#define NCOLOURS 9u	   /* of cells and messages; more chunks use them again */
-#define GREY NCOLOURS	   /* of several colours, or of no data */
-#define RED (NCOLOURS + 1) /* errors */
-extern const char *const svg_colours[NCOLOURS]; /* "#4477AA" */
+#define NCOLOURS 9u   /* of cells and messages: classes c0 to c8; more chunks use them again */
+#define GREY NCOLOURS /* of several colours, or of no data */
 
 /* Text that is printed to memory. printed_end returns it, in the arena. Without memory both end the
  * compilation. */
@@ -29,18 +28,20 @@ const char *printed_end(struct arena *a, struct printed *t);
 
 /** A format, with a " for each of its '. */
 const char *quotes(struct arena *a, const char *format);
+/** A text in which characters that have a name, of at most 6 bytes, stand by it. */
+const char *escaped(struct arena *a, const char *text, const char *const names[128]);
 
 /* A picture under way. Texts are in c->scratch. */
 struct svg {
 	struct ctx *c;
-	struct script *x;      /* that `ccc explain` draws */
-	uint32_t first_diag;   /* the errors of the head: c->diags from here on; */
-	struct span otherwise; /* ... the place of one that has none */
+	struct script *x;	   /* that `ccc explain` draws */
+	uint32_t first_diag;	   /* the errors of the head: c->diags from here on; */
+	struct span otherwise;	   /* ... the place of one that has none */
+	const char *title, *about; /* what it is, and some words about it or "" */
+	double width;
 	FILE *out;
 	struct printed *body; /* between svg_begin and svg_end */
 	double y;	      /* the picture is drawn down to here */
-	bool cures;	      /* the head has some that were tried */
-	unsigned seen;	      /* for `ccc explain`: bits by enum seen */
 };
 
 /** Prints; each ' of the format is a ". */
@@ -48,19 +49,18 @@ void svg_put(struct svg *s, const char *format, ...) __attribute__((format(print
 /** The words of `format` at a place; a ' of `attributes` is a ", and a % of them is none of the format's. */
 void svg_say(struct svg *s, const char *attributes, double x, double y, const char *format, ...)
 	__attribute__((format(printf, 5, 6)));
-/** A length or place, with at most one digit behind the point: %g prints it so. */
-double pt(double v);
 /** Text for an element or attribute, as diag_shown_text has it, with <, >, & and quotes escaped. */
 const char *svg_text(struct svg *s, const char *text);
-/** svg_begin: from here on the drawing is kept in memory. svg_end prints it in its frame, as high as s->y. */
+/** From here on the drawing is kept in memory. It begins with the title, the words about it, and
+ *  the first of the errors with their cures. */
 void svg_begin(struct svg *s);
-void svg_end(struct svg *s, FILE *out, double width, const char *title, const char *about);
-/** The title, some words about it or NULL, and the first of the errors with their cures. */
-void svg_head(struct svg *s, double width, const char *title, const char *about);
-/** Words below the drawing, in lines that fit the width. */
-void svg_lines(struct svg *s, const char *class, double width, const char *text);
+/** Prints the drawing in its frame, as high as s->y. */
+void svg_end(struct svg *s, FILE *out, const char *description);
+/** Words below the drawing, in lines that fit the width, but for a title's. */
+void svg_lines(struct svg *s, const char *class, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 /** The beginning of a page, up to its title. Scripts run only in one that plays. */
-void page_begin(struct svg *s, const char *title, bool plays);
+void page_begin(struct svg *s, bool plays);
 
 /* ---- svg_time.c: ranks from top to bottom, over time ----------------------------------------- */
 
@@ -69,7 +69,6 @@ void page_begin(struct svg *s, const char *title, bool plays);
 
 struct time_chart {
 	struct svg s;
-	const char *title, *about;
 	double length; /* of the time that is drawn */
 	double unit;   /* points that one unit of time is wide */
 	uint32_t nranks, nlanes;
@@ -77,11 +76,8 @@ struct time_chart {
 		bool shown;
 		uint32_t tracks; /* set before time_chart_begin */
 		double y, high;
-	} *lanes; /* [nranks] */
-	/* by time_chart_begin */
-	double width;
-	double bottom; /* of the lanes; then of the axis */
-	double key;    /* the legend ends here */
+	} *lanes;   /* [nranks] */
+	double key; /* the legend ends here */
 };
 
 /** With lanes for these ranks; none given: for all. In c->scratch; the errors are in the picture's head. */

@@ -1,6 +1,6 @@
 /*
  * A chart: ranks from top to bottom, over time. Of pipelines (pipe/chart.c) and of predicted times
- * (cost/drawn.c); the frame, the head, colours and the page are those of `ccc explain`.
+ * (cost/drawn.c); the frame, the head and the page are those of `ccc explain`.
  *
  * In: the ranks to show, and the length of time. Between time_chart_begin and time_chart_end the caller
  * draws boxes and messages. Each lane has a number of tracks, so that what happens at once is drawn one
@@ -24,9 +24,8 @@ void time_chart_open(struct time_chart *t, struct ctx *c, uint32_t nranks,
 	t->s.c = c;
 	t->lanes = arena_alloc(c->scratch, nranks * sizeof(*t->lanes));
 	for (uint32_t r = 0; r < nranks; r++) {
-		t->lanes[r] = (struct time_lane){ .shown = !shown->n, .tracks = 1 };
-		for (size_t i = 0; i < shown->n; i++)
-			t->lanes[r].shown |= shown->v[i] == r;
+		t->lanes[r].shown = numbers_show(shown, r);
+		t->lanes[r].tracks = 1;
 		t->nlanes += t->lanes[r].shown;
 	}
 }
@@ -52,24 +51,19 @@ double time_chart_x(const struct time_chart *t, double time)
 
 void time_chart_begin(struct time_chart *t, double behind)
 {
-	t->width = time_chart_x(t, t->length) + behind;
-	t->width = t->width < 700 ? 700 : t->width;
+	t->s.width = fmax(time_chart_x(t, t->length) + behind, 700);
 	t->key = LEFT;
 	svg_begin(&t->s);
-	svg_head(&t->s, t->width, t->title, t->about);
-	t->bottom = t->s.y;
 	for (uint32_t r = 0; r < t->nranks; r++) {
 		struct time_lane *l = &t->lanes[r];
 
 		if (!l->shown)
 			continue;
-		l->y = t->bottom;
-		l->high = l->tracks * TRACK > HIGHEST	 ? HIGHEST
-			  : l->tracks * TRACK > TIME_BOX ? l->tracks * TRACK
-							 : TIME_BOX;
-		t->bottom += l->high + BETWEEN;
+		l->y = t->s.y;
+		l->high = fmin(fmax(l->tracks * TRACK, TIME_BOX), HIGHEST);
+		t->s.y += l->high + BETWEEN;
 		svg_put(&t->s, "<rect class='lane' x='%g' y='%g' width='%g' height='%g'/>\n", LEFT,
-			pt(l->y), pt(t->unit * t->length), l->high);
+			l->y, t->unit * t->length, l->high);
 		svg_say(&t->s, "class='dim'", 16, l->y + TIME_BOX - 8, "rank %u", r);
 	}
 }
@@ -82,9 +76,9 @@ void time_chart_box(struct time_chart *t, uint32_t rank, uint32_t track, double 
 	double high = l->high / l->tracks, y = l->y + high * track;
 
 	svg_put(&t->s,
-		"<rect x='%g' y='%g' width='%g' height='%g' rx='2' fill='%s' fill-opacity='%.2f'/>",
-		pt(left + 0.5), pt(y), pt(right - left > 1.2 ? right - left - 1 : 0.2),
-		pt(l->tracks > 1 ? high - 1 : high), svg_colours[colour], opacity);
+		"<rect class='fill c%u' x='%g' y='%g' width='%g' height='%g' rx='2' fill-opacity='%.2f'/>",
+		colour, left + 0.5, y, fmax(right - left - 1, 0.2), l->tracks > 1 ? high - 1 : high,
+		opacity);
 	if (label && right - left >= 7.0 * (double)strlen(label))
 		svg_say(&t->s, "font-size='11' text-anchor='middle' style='fill:#fff'",
 			(left + right) / 2, y + TIME_BOX - 8, "%s", label);
@@ -98,8 +92,8 @@ void time_chart_message(struct time_chart *t, uint32_t from, double leaves, uint
 
 	if (a->shown && b->shown)
 		svg_put(&t->s, "<path %s d='M%g %gL%g %g'/>\n", quotes(t->s.c->scratch, attributes),
-			pt(time_chart_x(t, leaves)), pt(a->y + (down ? a->high : 0)),
-			pt(time_chart_x(t, arrives)), pt(b->y + (down ? 0 : b->high)));
+			time_chart_x(t, leaves), a->y + (down ? a->high : 0),
+			time_chart_x(t, arrives), b->y + (down ? 0 : b->high));
 }
 
 void time_chart_axis(struct time_chart *t, const char *unit)
@@ -108,30 +102,28 @@ void time_chart_axis(struct time_chart *t, const char *unit)
 
 	step /= t->length / step < 2 ? 5 : t->length / step < 5 ? 2 : 1;
 	for (double at = 0; at <= t->length * 1.0001; at += step) {
-		svg_put(&t->s, "<path class='frame' d='M%g %gv4'/>\n", pt(time_chart_x(t, at)),
-			pt(t->bottom - 6));
-		svg_say(&t->s, "class='dim' text-anchor='middle'", time_chart_x(t, at),
-			t->bottom + 8, "%g%s%s", at, at > 0 ? "" : " ", at > 0 ? "" : unit);
+		svg_put(&t->s, "<path class='frame' d='M%g %gv4'/>\n", time_chart_x(t, at),
+			t->s.y - 6);
+		svg_say(&t->s, "class='dim' text-anchor='middle'", time_chart_x(t, at), t->s.y + 8,
+			"%g%s%s", at, at > 0 ? "" : " ", at > 0 ? "" : unit);
 	}
-	t->bottom += 22;
+	t->s.y += 22;
 }
 
 void time_chart_key(struct time_chart *t, unsigned colour, const char *text)
 {
-	svg_put(&t->s, "<rect x='%g' y='%g' width='12' height='12' rx='2' fill='%s'/>\n",
-		pt(t->key), pt(t->bottom), svg_colours[colour]);
-	svg_say(&t->s, "class='dim'", t->key + 17, t->bottom + 10, "%s", text);
+	svg_put(&t->s, "<rect class='fill c%u' x='%g' y='%g' width='12' height='12' rx='2'/>\n",
+		colour, t->key, t->s.y);
+	svg_say(&t->s, "class='dim'", t->key + 17, t->s.y + 10, "%s", text);
 	t->key += 40 + 6.2 * (double)strlen(text);
 }
 
 void time_chart_end(struct time_chart *t, FILE *out, const char *text)
 {
-	svg_say(&t->s, "class='dim'", t->key, t->bottom + 10, "%s", text);
-	t->s.y = t->bottom + 22;
-	svg_end(&t->s, out, t->width, t->title, t->about);
+	svg_say(&t->s, "class='dim'", t->key, t->s.y + 10, "%s", text);
+	t->s.y += 22;
+	svg_end(&t->s, out, t->s.about);
 }
-
-/* ---- page ------------------------------------------------------------------------------------------ */
 
 void time_chart_print(struct time_chart *t, enum print_format format, time_chart_printer *picture,
 		      time_chart_printer *text, void *arg, FILE *out)
@@ -143,7 +135,7 @@ void time_chart_print(struct time_chart *t, enum print_format format, time_chart
 	struct printed *words = printed_begin(t->s.c->scratch);
 	text(arg, words->out);
 	t->s.out = out;
-	page_begin(&t->s, t->title, false);
+	page_begin(&t->s, false);
 	fputs("<div id=\"picture\">\n", out);
 	picture(arg, out);
 	fprintf(out, "</div>\n<pre>%s</pre>\n</body>\n</html>\n",

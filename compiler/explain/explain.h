@@ -37,6 +37,7 @@ struct move {
 	uint32_t from, to;    /* ranks */
 	const struct op *send, *recv; /* inside a rank both are the operation; lost: recv is NULL */
 	struct cells source, target;  /* target.n == 0: none */
+	const char *kind;	      /* "local", "message" or "lost" */
 	bool combines;
 	bool lost;	  /* sent, and not received when the run ends: */
 	bool unmatched;	  /* ... and no receive of the program takes it */
@@ -82,7 +83,6 @@ struct script {
 	struct ctx quiet;		 /* for texts: its reports are dropped */
 	const struct contract *contract; /* or NULL */
 	struct greedy far;		 /* of a program that is wrong: how far it comes */
-	uint32_t *start;		 /* [nranks][r.width]: values before the run */
 	struct move *moves;		 /* by step, within each by rank, then as it runs */
 	uint32_t n, all, cap;		 /* up to the last step, and in the whole run */
 	struct stored *stores;
@@ -121,17 +121,9 @@ struct holding {
 		colour; /* number of the chunk that its data is of, or of the rank that it is from */
 };
 
-/** Adds the move of an operation, and of the sender's row `began`, if it is a message; else NONE. */
-struct move *explain_add_move(struct script *x, uint32_t task, uint32_t row, uint32_t began);
-/** Adds what a run stores to the moves: replay.hook, `arg` is the script. */
-void explain_record(void *arg, const struct stored *s);
-/** Sorts the moves by step, ranks within each; fills in their numbers and x->steps. */
-void explain_sort_by_step(struct script *x);
-/** Finds x->anywhere and x->into: where data is promised. O(rows of the contract and their shares). */
-void explain_find_promises(struct script *x);
 /** The relation of a value to a rank's cell. */
 struct holding explain_holding(struct script *x, uint32_t id, uint32_t rank, uint32_t cell);
-/** A copy of the values before the run. */
+/** [nranks][r.width]: the values before the run. */
 uint32_t *explain_start(struct script *x);
 /** Plays the moves [*k, end). */
 void explain_play(struct script *x, uint32_t *k, uint32_t end, uint32_t *state);
@@ -151,9 +143,7 @@ struct span explain_span(const struct script *x, const struct op *o);
 const char *explain_line_text(struct script *x, struct span at);
 /** "ring_allreduce: allreduce on 4 ranks, root 2" */
 const char *explain_title(struct script *x);
-/** Of a wrong cell: "data[1] holds 0; promised is 0-3" */
-const char *explain_wrong_text(struct script *x, const struct ending *e);
-/** What stands at the end of a rank's lane. */
+/** What stands at the end of a rank's lane: "data[1] holds 0; promised is 0-3" */
 const char *explain_ending_text(struct script *x, const struct ending *e);
 
 /* ---- view.c --------------------------------------------------------------------------- */
@@ -163,7 +153,6 @@ const char *explain_ending_text(struct script *x, const struct ending *e);
 bool explain_view_read(struct script *x, const struct shown *view, const char **why);
 /** Marks the moves that the view shows, and lists the frames. */
 void explain_view_moves(struct script *x);
-bool explain_shows_step(const struct script *x, uint32_t step);
 /** The numbers below n that are marked, as a list. */
 uint32_t *explain_marked(struct script *x, const bool *marks, uint32_t n, uint32_t *count);
 
@@ -172,13 +161,9 @@ uint32_t *explain_marked(struct script *x, const bool *marks, uint32_t n, uint32
 /** An order of all events of a wrong program; x->far is the state at its end. Messages with
  *  different numbers of chunks at their two ends (E0303) are cut to the lesser. O(operations). */
 const struct order *explain_run_far(struct script *x, struct program *p);
-/** Adds to the moves the messages that were sent and that no rank has received. After the run. */
-void explain_add_lost(struct script *x);
 /** Lists them, marks the moves that they are about, and finds how
  *  each rank ends. O(moves) for each of the first errors. */
 void explain_find_faults(struct script *x);
-/** Cells of a rank that the moves of a race (E0402) touch; n == 0: it has none. */
-struct cells explain_raced(const struct script *x, uint32_t rank);
 
 /* ---- the printers -------------------------------------------------------------------------- */
 

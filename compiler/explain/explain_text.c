@@ -31,7 +31,7 @@ static void print_table(struct script *x, const uint32_t *state, FILE *out)
 		for (uint32_t i = 0; i < x->ncells; i++) {
 			uint32_t cell = x->cells[i];
 			text[k][i] =
-				!k ? program_cells_text(x->arena, x->r.p, cell, 1)
+				!k ? explain_cells_text(x, (struct cells){ cell, 1 })
 				   : explain_value_text(
 					     x, state[x->ranks[k - 1] * (size_t)x->r.width + cell],
 					     cell);
@@ -39,10 +39,10 @@ static void print_table(struct script *x, const uint32_t *state, FILE *out)
 			columns[i] = n > columns[i] ? n : columns[i];
 		}
 	for (uint32_t k = 0; k <= x->nranks; k++) {
-		if (k == 0)
-			fprintf(out, "         ");
-		else
+		if (k)
 			fprintf(out, "  rank %-2u", x->ranks[k - 1]);
+		else
+			fprintf(out, "         ");
 		for (uint32_t i = 0; i < x->ncells; i++)
 			fprintf(out, "  %-*s", i + 1 < x->ncells ? columns[i] : 0, text[k][i]);
 		fputc('\n', out);
@@ -51,25 +51,19 @@ static void print_table(struct script *x, const uint32_t *state, FILE *out)
 
 /* ---- moves ---- */
 
-/* What all chunks of a move hold, or NULL if they differ. */
-static const char *move_holds(struct script *x, const struct move *m)
+static void print_move(struct script *x, const struct move *m, FILE *out)
 {
-	const char *text = NULL;
+	const char *holds = NULL; /* all of its chunks, if they hold the same */
 
 	for (uint32_t i = 0; i < m->n && i < 4096; i++) {
 		const struct stored *s = &x->stores[m->first + i];
 		const char *one = explain_value_text(x, s->after, s->cell);
-		if (text && strcmp(text, one))
-			return NULL;
-		text = one;
+		if (holds && strcmp(holds, one)) {
+			holds = NULL;
+			break;
+		}
+		holds = one;
 	}
-	return text;
-}
-
-static void print_move(struct script *x, const struct move *m, FILE *out)
-{
-	const char *holds = move_holds(x, m);
-
 	fprintf(out, "  %s", explain_move_text(x, m));
 	if (holds)
 		fprintf(out, " (holds %s)", holds);
@@ -81,29 +75,13 @@ static void print_move(struct script *x, const struct move *m, FILE *out)
 
 /* ---- steps ---- */
 
-static void print_step(struct script *x, const struct frame *f, const uint32_t *state, FILE *out)
-{
-	uint32_t n = 0;
-
-	if (f->step)
-		fprintf(out, "\nstep %u\n", f->step);
-	else
-		fprintf(out, "\nbefore the first step\n");
-	for (uint32_t k = f->first; k < f->end; k++)
-		if (!x->moves[k].lost && x->moves[k].shown && n++ < MAX_MOVES)
-			print_move(x, &x->moves[k], out);
-	if (n > MAX_MOVES)
-		fprintf(out, "  ... and %u more (%u are shown a step)\n", n - MAX_MOVES, MAX_MOVES);
-	if (shows_tables(x))
-		print_table(x, state, out);
-}
-
 static void print_steps(struct script *x, FILE *out)
 {
-	uint32_t *state = explain_start(x), printed = 0;
+	uint32_t *state = explain_start(x), printed = 0, played = 0;
 
-	for (uint32_t i = 0, k = 0; i < x->nframes; i++) {
-		const struct frame *f = &x->frames[i];
+	for (const struct frame *f = x->frames; f < x->frames + x->nframes; f++) {
+		uint32_t n = 0;
+
 		if (!f->arrive)
 			continue;
 		if (printed++ == MAX_STEPS) {
@@ -112,8 +90,16 @@ static void print_steps(struct script *x, FILE *out)
 				MAX_STEPS);
 			return;
 		}
-		explain_play(x, &k, f->end, state);
-		print_step(x, f, state, out);
+		fprintf(out, "\n%s\n", where_step_text(x->arena, f->step));
+		for (uint32_t k = f->first; k < f->end; k++)
+			if (!x->moves[k].lost && x->moves[k].shown && n++ < MAX_MOVES)
+				print_move(x, &x->moves[k], out);
+		if (n > MAX_MOVES)
+			fprintf(out, "  ... and %u more (%u are shown a step)\n", n - MAX_MOVES,
+				MAX_MOVES);
+		explain_play(x, &played, f->end, state);
+		if (shows_tables(x))
+			print_table(x, state, out);
 	}
 	if (!printed && (x->view->nchunks || x->view->ranks.n || x->view->steps.n))
 		fprintf(out, "\nNothing happens in what was asked for; the last step is %u.\n",
@@ -134,7 +120,7 @@ static void print_head(struct script *x, FILE *out)
 			"\"0-2\" is the chunk of ranks 0, 1 and 2; \"a[1]@0\" is chunk a[1] of rank 0;\n"
 			"\"-\" is nothing yet.\n%s\nat the start\n",
 			twice ? "\"1(x2)\" is the chunk of rank 1, counted twice.\n" : "");
-		print_table(x, x->start, out);
+		print_table(x, explain_start(x), out);
 	} else if (x->r.p->nbuffers) {
 		fprintf(out,
 			"\nTables are left out: they are shown up to %u ranks and %u chunks "
@@ -171,30 +157,26 @@ static void print_lost(struct script *x, FILE *out)
 }
 
 /* "line 9, rank 0, step 3 (s = 2): waits to ..."; "rank 1: data[1] holds 0; promised is 0-3" */
-static void print_ending(struct script *x, const struct ending *e, FILE *out)
-{
-	const struct program *p = x->r.p;
-
-	if (e->kind == END_WRONG) {
-		fprintf(out, "  rank %u: %s\n", e->rank, explain_wrong_text(x, e));
-		return;
-	}
-	/* The text may be wrong further on. */
-	struct where w =
-		expand_where(&x->quiet, p, e->task, (uint32_t)(e->op - p->tasks[e->task].ops));
-	const char *path = program_path_text(x->arena, p, p->tasks[e->task].path);
-	fprintf(out, "  %s, rank %u%s%s, %s: %s\n", explain_line_text(x, explain_span(x, e->op)),
-		e->rank, *path ? ", " : "", path, where_text(&x->quiet, p, e->step, &w, NULL),
-		e->text);
-}
-
 static void print_endings(struct script *x, enum end_kind kind, const char *head, FILE *out)
 {
+	const struct program *p = x->r.p;
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < x->nendings; i++)
-		if (x->endings[i].kind == kind && has_room(n++, head, out))
-			print_ending(x, &x->endings[i], out);
+	for (const struct ending *e = x->endings; e < x->endings + x->nendings; e++) {
+		if (e->kind != kind || !has_room(n++, head, out))
+			continue;
+		if (kind == END_WRONG) {
+			fprintf(out, "  rank %u: %s\n", e->rank, explain_ending_text(x, e));
+			continue;
+		}
+		/* The text may be wrong further on. */
+		struct where w = expand_where(&x->quiet, p, e->task,
+					      (uint32_t)(e->op - p->tasks[e->task].ops));
+		const char *path = program_path_text(x->arena, p, p->tasks[e->task].path);
+		fprintf(out, "  %s, rank %u%s%s, %s: %s\n",
+			explain_line_text(x, explain_span(x, e->op)), e->rank, *path ? ", " : "",
+			path, where_text(&x->quiet, p, e->step, &w, NULL), e->text);
+	}
 	print_more(n, out);
 }
 

@@ -5,71 +5,27 @@
  * tasks, their circle of waits, the results that differ from the contract, and the ranks that end in an
  * error. The model ends with the step of the first move that is wrong in itself.
  */
-#include "compiler/check/values/messages.h"
 #include "compiler/explain/explain.h"
 #include "compiler/witness/cycle.h"
 
 #define MAX_MARKS 64u /* errors that are looked for among the moves */
 
-/* ---- messages of two lengths ----------------------------------------------------------- */
-
-static void cut_messages(struct program *p)
+const struct order *explain_run_far(struct script *x, struct program *p)
 {
-	for (uint32_t f = 0; f < p->nfifos; f++) {
+	if (p->partial) /* it was not matched: what that says of it is of no use */
+		match(&x->quiet, p);
+	for (uint32_t f = 0; f < p->nfifos && p->messages;
+	     f++) { /* else both ends have as many chunks */
 		const struct fifo *q = &p->fifos[f];
 		for (uint32_t k = 0; k < q->nsends && k < q->nrecvs; k++) {
 			const struct message *m = &p->messages[q->first + k];
 			struct op *send = &p->tasks[q->src_task].ops[m->send];
 			struct op *recv = &p->tasks[q->dst_task].ops[m->recv];
-
-			if (send->n < recv->n)
-				recv->n = send->n;
-			else
-				send->n = recv->n;
+			send->n = recv->n = send->n < recv->n ? send->n : recv->n;
 		}
 	}
-}
-
-const struct order *explain_run_far(struct script *x, struct program *p)
-{
-	if (p->partial) /* it was not matched: what that says of it is of no use */
-		match(&x->quiet, p);
-	if (p->messages) /* else both ends have as many chunks */
-		cut_messages(p);
 	deadlock_run_far(&x->far, x->r.c, p);
 	return &x->far.order;
-}
-
-static void add_lost(struct script *x, uint32_t fifo, struct sent *sent, bool unmatched)
-{
-	const struct fifo *f = &x->r.p->fifos[fifo];
-	struct move *m = explain_add_move(x, f->src_task, sent->row, NONE);
-
-	m->to = f->dst;
-	m->recv = NULL;
-	m->target.n = 0;
-	m->depth = sent->depth + 1;
-	m->lost = true;
-	m->unmatched = unmatched;
-	m->carries = m->source.n ? *messages_values(&x->r, sent, m->source.n) : NONE;
-}
-
-void explain_add_lost(struct script *x)
-{
-	const struct program *p = x->r.p;
-
-	for (uint32_t f = 0; f < p->nfifos; f++) {
-		uint32_t i = x->r.queues[f].few[0].head, received;
-
-		if (x->r.queues[f].few[1].value != LISTED || i == NONE)
-			continue;
-		received = x->far.flows[f].started[SENDS];
-		for (uint32_t j = i; j != NONE; j = x->r.sent[j].next)
-			received--;
-		/* What has no slot was not sent: its sender waits. */
-		for (uint32_t k = 0; i != NONE && k < x->r.c->slots; k++, i = x->r.sent[i].next)
-			add_lost(x, f, &x->r.sent[i], received + k >= p->fifos[f].nrecvs);
-	}
 }
 
 /* ---- marks --------------------------------------------------------------------------------- */
@@ -94,16 +50,16 @@ static bool is_about(const struct script *x, const struct diag *g, struct span a
 	       (explain_span(x, m->send).lo == at.lo && seen_on(g, m->from));
 }
 
-/* Marks the first move that the diagnostic is about on each rank, if they are of one step;
- * returns this, or NONE. */
+/* Marks the first move that the diagnostic is about on each rank, if they are of one step; of E0301 all
+ * messages that no receive takes. Returns the step, or NONE. */
 static uint32_t mark(struct script *x, const struct diag *g, struct span at)
 {
 	uint32_t step = NONE;
-	bool *seen = ARENA_ARRAY(x->arena, bool, x->r.p->nranks);
+	bool *seen = ARENA_ARRAY(x->arena, bool, x->r.p->nranks), lost = g->code == 301;
 
-	for (uint32_t k = 0; k < x->n && x->moves[k].depth <= step; k++) {
+	for (uint32_t k = 0; k < x->n && (lost || x->moves[k].depth <= step); k++) {
 		struct move *m = &x->moves[k];
-		if (seen[m->rank] || !is_about(x, g, at, m))
+		if ((lost ? !m->unmatched : seen[m->rank]) || !is_about(x, g, at, m))
 			continue;
 		seen[m->rank] = true;
 		step = m->depth;
@@ -111,17 +67,6 @@ static uint32_t mark(struct script *x, const struct diag *g, struct span at)
 			m->fault = g->code;
 	}
 	return step;
-}
-
-/* The messages that E0301 is about: sent, and no receive takes them. */
-static void mark_lost(struct script *x, const struct diag *g)
-{
-	for (uint32_t k = 0; k < x->n; k++) {
-		struct move *m = &x->moves[k];
-		if (m->unmatched && explain_span(x, m->send).lo == g->span.lo &&
-		    seen_on(g, m->from))
-			m->fault = g->code;
-	}
 }
 
 /* Returns the step of the first move that is wrong in itself, or at its ends; or NONE. */
@@ -134,44 +79,16 @@ static uint32_t mark_all(struct script *x)
 		const struct diag *g = e->diag;
 		bool wrong = g->code == 303 || g->code == 401 || g->code == 402;
 
-		if (g->operation || wrong)
+		if (g->code == 301)
+			mark(x, g, g->span);
+		else if (g->operation || wrong)
 			e->step = mark(x, g, g->span);
 		for (uint32_t k = 0; g->code == 402 && k < g->notes.n; k++)
 			mark(x, g, g->notes.v[k].span); /* the other operation */
-		if (g->code == 301)
-			mark_lost(x, g);
 		if (wrong && e->step < first)
 			first = e->step;
 	}
 	return first;
-}
-
-static struct cells common(struct cells a, struct cells b)
-{
-	uint32_t lo = a.lo > b.lo ? a.lo : b.lo, x = a.lo + a.n, y = b.lo + b.n;
-
-	return (struct cells){ lo, cells_overlap(a.lo, a.n, b.lo, b.n) ? (x < y ? x : y) - lo : 0 };
-}
-
-struct cells explain_raced(const struct script *x, uint32_t rank)
-{
-	struct cells first = { 0 }, alone = { 0 };
-
-	for (uint32_t k = 0; k < x->all; k++) {
-		const struct move *m = &x->moves[k];
-		struct cells mine = m->to == rank ? m->target : m->source;
-
-		if (m->fault != 402 || (m->to != rank && m->from != rank))
-			continue;
-		if (common(first, mine).n)
-			return common(first, mine);
-		if (first.n)
-			continue;
-		first = alone = mine;
-		if (m->from == m->to && common(m->source, m->target).n) /* with itself */
-			alone = common(m->source, m->target);
-	}
-	return alone;
 }
 
 /* ---- how ranks end ---------------------------------------------------------------------------- */
@@ -184,12 +101,6 @@ static struct ending *add_ending(struct script *x, enum end_kind kind, uint32_t 
 	return e;
 }
 
-/* A par and its blocks wait for one another; the task at fault is stuck elsewhere. */
-static bool waits_for_par(const struct program *p, const struct op *o)
-{
-	return op_kind(o) == OP_WAIT && !p->sites[o->site].name;
-}
-
 static void find_stuck(struct script *x)
 {
 	const struct program *p = x->r.p;
@@ -198,7 +109,10 @@ static void find_stuck(struct script *x)
 		const struct task *k = &p->tasks[t];
 		uint32_t row = x->far.progress[t].next;
 
-		if (row >= k->nops || !x->rank[k->rank] || waits_for_par(p, &k->ops[row]))
+		if (row >= k->nops || !x->rank[k->rank])
+			continue;
+		/* A par and its blocks wait for one another; the task at fault is stuck elsewhere. */
+		if (op_kind(&k->ops[row]) == OP_WAIT && !p->sites[k->ops[row].site].name)
 			continue;
 		struct ending *e = add_ending(x, END_STUCK, k->rank, x->errors->diag->code);
 		e->task = t;
@@ -208,27 +122,36 @@ static void find_stuck(struct script *x)
 	}
 }
 
-/* The error of a task that is stuck; 0: it waits for another task. */
-static int own_code(const struct script *x, const struct ending *e)
+/* The first error of the codes from `first` to `last` that is at a place, on a rank; or that has a note
+ * there. 0: none. */
+static int code_at(const struct script *x, int first, int last, struct span at, uint32_t rank)
 {
 	for (uint32_t i = 0; i < x->nerrors; i++) {
 		const struct diag *g = x->errors[i].diag;
-		if ((g->code == 301 || g->code == 302) && seen_on(g, e->rank) &&
-		    g->span.lo == explain_span(x, e->op).lo)
+		if (g->code < first || g->code > last)
+			continue;
+		if (rank != NONE && seen_on(g, rank) && g->span.lo == at.lo)
 			return g->code;
+		for (uint32_t k = 0; rank == NONE && k < g->notes.n; k++)
+			if (g->notes.v[k].span.lo == at.lo)
+				return g->code;
 	}
-	return e->place != NONE ? 304 : 0;
+	return 0;
 }
 
-/* The error of the task that one without an error waits for in the end. by_task: rows of endings, or
- * NONE. O(tasks + endings). */
+/* The error of a stuck task: its own, or that of the task that it waits for in the end. by_task: rows of
+ * endings, or NONE. O(tasks * errors). */
 static int find_cause(const struct script *x, const struct graph *g, const uint32_t *by_task,
 		      uint32_t t)
 {
-	for (uint32_t hops = 0; hops < g->n && g->first[t] < g->first[t + 1]; hops++) {
+	for (uint32_t hops = 0; hops <= g->n; hops++) {
+		const struct ending *e = by_task[t] == NONE ? NULL : &x->endings[by_task[t]];
+		int code = e ? code_at(x, 301, 302, explain_span(x, e->op), e->rank) : 0;
+		if (code || (e && e->place != NONE))
+			return code ? code : 304;
+		if (g->first[t] == g->first[t + 1])
+			break;
 		t = g->waits[g->first[t]].to;
-		if (by_task[t] != NONE && x->endings[by_task[t]].code)
-			return x->endings[by_task[t]].code;
 	}
 	for (uint32_t i = 0; i < x->nendings; i++)
 		if (x->endings[i].kind == END_STOPPED &&
@@ -238,7 +161,7 @@ static int find_cause(const struct script *x, const struct graph *g, const uint3
 }
 
 /* The places of stuck tasks in a shortest circle of waits, and the errors that they are of.
- * O(stuck operations), and O(tasks) for each stuck task if there are several errors. */
+ * O(stuck operations), and O(tasks * errors) for each stuck task if there are several errors. */
 static void find_waits(struct script *x, bool deadlock)
 {
 	uint32_t *by_task = none_array(x->arena, x->r.p->ntasks);
@@ -257,26 +180,9 @@ static void find_waits(struct script *x, bool deadlock)
 		x->endings[k].place = i;
 		x->endings[k].next = g.cycle[i]->to;
 	}
-	if (x->nerrors == 1) /* all are of it */
-		return;
-	for (uint32_t k = 0; k < x->nendings; k++)
+	for (uint32_t k = 0; x->nerrors > 1 && k < x->nendings; k++) /* else all are of one */
 		if (x->endings[k].kind == END_STUCK)
-			x->endings[k].code = own_code(x, &x->endings[k]);
-	for (uint32_t k = 0; k < x->nendings; k++)
-		if (x->endings[k].kind == END_STUCK && !x->endings[k].code)
 			x->endings[k].code = find_cause(x, &g, by_task, x->endings[k].task);
-}
-
-/* The error of a clause: it names the clause in a note. One error stands for all of its wrong chunks. */
-static int clause_code(const struct script *x, const struct ensures *clause)
-{
-	for (uint32_t i = 0; i < x->nerrors; i++) {
-		const struct diag *g = x->errors[i].diag;
-		for (uint32_t k = 0; g->code >= 403 && g->code <= 405 && k < g->notes.n; k++)
-			if (g->notes.v[k].span.lo == clause->span.lo)
-				return g->code;
-	}
-	return x->errors->diag->code;
 }
 
 static void find_wrong(struct script *x)
@@ -293,24 +199,24 @@ static void find_wrong(struct script *x)
 			struct expected want = contract_value(x->contract, row);
 			if (id < POISON && !value_error(&x->r.values, id, want.v, want.n, &x->room))
 				continue;
-			int code = clause_code(x, contract_clause(x->contract, row));
-			struct ending *e = add_ending(x, END_WRONG, q, code);
+			/* The error names the clause in a note; one stands for all of its
+			 * wrong chunks. */
+			int code =
+				code_at(x, 403, 405, contract_clause(x->contract, row)->span, NONE);
+			struct ending *e =
+				add_ending(x, END_WRONG, q, code ? code : x->errors->diag->code);
 			e->cell = i;
 			e->row = row;
 		}
 }
 
-/* Whether pictures show an error of this code by waits, lost messages or wrong results. */
-static bool is_shown_otherwise(int code)
-{
-	return code == 301 || code == 302 || code == 304 || (code >= 403 && code <= 405);
-}
-
+/* Other errors are shown by a move, a wait, a lost message or a wrong result. */
 static void find_stopped(struct script *x)
 {
 	for (uint32_t i = 0; i < x->nerrors && i < MAX_MARKS; i++) {
 		const struct diag *g = x->errors[i].diag;
-		if (x->errors[i].step != NONE || is_shown_otherwise(g->code))
+		if (x->errors[i].step != NONE || g->code == 301 || g->code == 302 ||
+		    g->code == 304 || (g->code >= 403 && g->code <= 405))
 			continue;
 		for (uint32_t k = 0; k < g->nranks; k++)
 			if ((uint64_t)g->ranks[k] < x->r.p->nranks && x->rank[g->ranks[k]])
@@ -319,26 +225,19 @@ static void find_stopped(struct script *x)
 	}
 }
 
-static void list_errors(struct script *x)
+void explain_find_faults(struct script *x)
 {
 	const struct diags *d = x->r.c->diags;
 	struct span otherwise = x->r.p->instance.schedule->name.span;
-
-	for (uint32_t i = x->first_diag; i < d->n; i++) {
-		const struct diag *g = d->v[i];
-		if (g->severity == SEV_ERROR)
-			ARENA_PUSH(x->arena, x->errors, x->nerrors, x->caperrors) =
-				(struct error){ g, g->span.lo ? g->span : otherwise, NONE };
-	}
-}
-
-void explain_find_faults(struct script *x)
-{
 	uint32_t first;
 
 	x->last = x->steps;
 	x->all = x->n;
-	list_errors(x);
+	for (uint32_t i = x->first_diag; i < d->n; i++)
+		if (d->v[i]->severity == SEV_ERROR)
+			ARENA_PUSH(x->arena, x->errors, x->nerrors, x->caperrors) = (struct error){
+				d->v[i], d->v[i]->span.lo ? d->v[i]->span : otherwise, NONE
+			};
 	if (!x->nerrors)
 		return;
 	first = mark_all(x);
@@ -350,5 +249,5 @@ void explain_find_faults(struct script *x)
 		find_wrong(x);
 	find_stopped(x);
 	if (x->far.finished < x->r.p->ntasks)
-		find_waits(x, diags_have(x->r.c->diags, x->first_diag, 304));
+		find_waits(x, diags_have(d, x->first_diag, 304));
 }

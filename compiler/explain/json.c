@@ -1,7 +1,7 @@
 /*
  * The model of `ccc explain` as JSON, for others' tools and for the page that plays. The form is that
  * of docs/explain.schema.json. It is printed while the model is walked: no document is kept. Names of
- * the language need no escapes; put_text makes those of other texts. O(stores + chunks of all ranks).
+ * the language need no escapes; string() makes those of other texts. O(stores + chunks of all ranks).
  */
 #include "compiler/draw/draw.h"
 #include "compiler/explain/explain.h"
@@ -16,12 +16,12 @@
 struct printer {
 	struct script *x;
 	FILE *out;
-	bool page; /* it is a part of one: texts are as people may see them, without `<` */
+	bool begins; /* a list: nothing of it was printed */
+	bool page;   /* it is a part of one: texts are as people may see them, without `<` */
 	const struct source **files; /* of the places that were printed */
 	uint32_t nfiles, capfiles;
 	uint32_t *last;		/* [nranks][width]: the last store that was printed, or NONE */
 	struct origin *origins; /* [nstores] */
-	uint32_t nskipped;
 };
 
 /* Where the data of a store was before; NONE: it was there at the start. */
@@ -31,37 +31,33 @@ struct origin {
 	uint32_t from, onto; /* the stores of the two values that it was made of */
 };
 
-/* Prints; each ' of the format is a ". */
+/* Prints; each ' of the format is a ". A comma at its begin is left out where a list begins. */
 __attribute__((format(printf, 2, 3))) static void put(struct printer *w, const char *format, ...)
 {
 	va_list ap;
 
+	format += w->begins && *format == ',';
+	w->begins = *format && format[strlen(format) - 1] == '[';
 	va_start(ap, format);
 	vfprintf(w->out, quotes(w->x->arena, format), ap);
 	va_end(ap);
 }
 
-/* A string. */
-static void put_text(struct printer *w, const char *s)
+/* A string, in its quotes. */
+static const char *string(const struct printer *w, const char *s)
 {
+	static const char *const names[128] = {
+		['<'] = "\\u003c"
+	}; /* or "</script>" ends the page's part */
 	json_t *text = diag_json_text(w->page ? diag_shown_text(w->x->arena, s) : s);
 	char *all = text ? json_dumps(text, JSON_ENCODE_ANY | JSON_ENSURE_ASCII) : NULL;
 
 	json_decref(text);
-	for (const char *c = all; c && *c; c++)
-		if (*c == '<') /* "</script>" would end the page's part */
-			fputs("\\u003c", w->out);
-		else
-			putc(*c, w->out);
-	free(all);
 	if (!all)
 		arena_fail(w->x->arena);
-}
-
-/* Before the i-th element of a list. */
-static const char *comma(uint32_t i)
-{
-	return i ? "," : "";
+	s = arena_strndup(w->x->arena, all, strlen(all));
+	free(all);
+	return escaped(w->x->arena, s, names);
 }
 
 /* A number, or null for NONE. */
@@ -70,31 +66,26 @@ static const char *number(const struct printer *w, uint32_t n)
 	return n == NONE ? "null" : arena_printf(w->x->arena, "%u", n);
 }
 
-static void put_place(struct printer *w, const char *key, struct span span)
+static const char *place(struct printer *w, struct span span)
 {
 	struct place at = source_place(w->x->r.c->sources, span.lo);
 	uint32_t i = 0;
 
-	put(w, ",'%s':%s", key, at.source ? "" : "null");
 	if (!at.source)
-		return;
+		return "null";
 	while (i < w->nfiles && w->files[i] != at.source)
 		i++;
 	if (i == w->nfiles)
 		ARENA_PUSH(w->x->arena, w->files, w->nfiles, w->capfiles) = at.source;
-	put(w, "{'file':%u,'line':%u,'column':%u}", i, at.line, at.column);
+	return arena_printf(w->x->arena, "{\"file\":%u,\"line\":%u,\"column\":%u}", i, at.line,
+			    at.column);
 }
 
 static void put_numbers(struct printer *w, const char *key, const uint32_t *v, uint32_t n)
 {
 	put(w, "],\n'%s':[", key);
 	for (uint32_t i = 0; i < n; i++)
-		put(w, "%s%u", comma(i), v[i]);
-}
-
-static void put_chunks(struct printer *w, const char *name, const char *range, struct cells c)
-{
-	put(w, ",'%s':'%s','%s':[%u,%u]", name, explain_cells_text(w->x, c), range, c.lo, c.n);
+		put(w, ",%u", v[i]);
 }
 
 /* ---- values, and where their data came from ------------------------------------------------- */
@@ -152,35 +143,16 @@ static void put_holds(struct printer *w, uint32_t id, uint32_t rank, uint32_t ce
 {
 	struct holding h = explain_holding(w->x, id, rank, cell);
 
-	if (id >= POISON) {
-		put(w, "null");
+	put(w, id >= POISON ? "null" : "{'text':'%s','part':%.9g,'colour':%u%s%s",
+	    explain_value_text(w->x, id, cell), h.part, h.colour, h.whole ? ",\"whole\":true" : "",
+	    h.other ? ",\"other\":true" : "");
+	if (id >= POISON)
 		return;
-	}
-	put(w, "{'text':'%s','part':%.9g,'colour':%u%s%s", explain_value_text(w->x, id, cell),
-	    h.part, h.colour, h.whole ? ",\"whole\":true" : "", h.other ? ",\"other\":true" : "");
 	if (store != NONE)
 		put(w, ",'from':%s", origin(w, w->origins[store].from));
 	if (store != NONE && w->x->stores[store].reduced)
 		put(w, ",'onto':%s", origin(w, w->origins[store].onto));
 	put(w, "}");
-}
-
-/* Before a step that is shown: the chunks of the view's ranks that differ from those printed. */
-static void put_skipped(struct printer *w, uint32_t step, uint32_t *printed, const uint32_t *state)
-{
-	const struct script *x = w->x;
-
-	for (uint32_t i = 0; i < x->nranks; i++)
-		for (uint32_t k = 0; k < x->r.width; k++) {
-			size_t at = (size_t)x->ranks[i] * x->r.width + k;
-			if (state[at] == printed[at])
-				continue;
-			put(w, "%s\n{'step':%u,'rank':%u,'chunk':%u,'id':%s,'holds':",
-			    comma(w->nskipped++), step, x->ranks[i], k, origin(w, w->last[at]));
-			put_holds(w, state[at], x->ranks[i], k, NONE);
-			put(w, "}");
-			printed[at] = state[at];
-		}
 }
 
 /* ---- moves -------------------------------------------------------------------------------------- */
@@ -193,21 +165,19 @@ static void put_move(struct printer *w, uint32_t k)
 	/* Stores of a copy may come last chunk first, as memmove does it. */
 	bool down = m->n > 1 && x->stores[m->first].cell > x->stores[m->first + 1].cell;
 
-	put(w, "{'id':%u,'kind':'%s','step':%u,'from':%u,'to':%u", k,
-	    m->lost ? "lost"
-	    : local ? "local"
-		    : "message",
-	    m->depth, m->from, m->to);
-	put_place(w, local ? "at" : "sent_at", explain_span(x, m->send));
+	put(w, ",\n{'id':%u,'kind':'%s','step':%u,'from':%u,'to':%u,'%s':%s", k, m->kind, m->depth,
+	    m->from, m->to, local ? "at" : "sent_at", place(w, explain_span(x, m->send)));
 	if (!local && !m->lost)
-		put_place(w, "received_at", explain_span(x, m->recv));
-	put_chunks(w, "reads", "source", m->source);
+		put(w, ",'received_at':%s", place(w, explain_span(x, m->recv)));
+	put(w, ",'reads':'%s','source':[%u,%u]", explain_cells_text(x, m->source), m->source.lo,
+	    m->source.n);
 	if (!m->lost) {
-		put_chunks(w, "writes", "target", m->target);
-		put(w, ",'combines':%s,'holds':[", m->combines ? "true" : "false");
+		put(w, ",'writes':'%s','target':[%u,%u],'combines':%s,'holds':[",
+		    explain_cells_text(x, m->target), m->target.lo, m->target.n,
+		    m->combines ? "true" : "false");
 		for (uint32_t i = 0; i < m->n; i++) {
 			uint32_t store = m->first + (down ? m->n - 1 - i : i);
-			put(w, "%s", comma(i));
+			put(w, ",");
 			put_holds(w, x->stores[store].after, m->to, x->stores[store].cell, store);
 		}
 		put(w, "]");
@@ -223,32 +193,40 @@ static void put_move(struct printer *w, uint32_t k)
 static void put_moves(struct printer *w)
 {
 	struct script *x = w->x;
-	uint32_t *state = explain_start(x), *printed = explain_start(x), count = 0, played = 0;
+	uint32_t *state = explain_start(x), *printed = explain_start(x), played = 0;
 	struct printed *skipped = printed_begin(x->arena);
-	FILE *out = w->out;
 
 	w->last = none_array(x->arena, (size_t)x->r.p->nranks * x->r.width);
 	w->origins = ARENA_ARRAY(x->arena, struct origin, x->nstores);
+	struct printer aside = *w;
+	aside.out = skipped->out;
+	aside.begins = true;
 	put(w, "],\n'moves':[");
 	for (uint32_t k = 0; k < x->n; k++) {
 		uint32_t step = x->moves[k].depth, at = k;
-		if (explain_shows_step(x, step)) {
-			if (k == 0 || x->moves[k - 1].depth != step) {
-				explain_play(x, &played, k, state);
-				w->out = skipped->out;
-				put_skipped(w, step, printed, state);
-				w->out = out;
-			}
+		if (numbers_show(&x->view->steps, step)) {
+			explain_play(x, &played, k, state);
+			/* At its begin: the chunks of the view's ranks that differ from those printed. */
+			bool begins = !k || x->moves[k - 1].depth != step;
+			for (uint32_t i = 0; i < x->nranks && begins; i++)
+				for (uint32_t cell = 0; cell < x->r.width; cell++) {
+					size_t to = (size_t)x->ranks[i] * x->r.width + cell;
+					if (state[to] == printed[to])
+						continue;
+					put(&aside,
+					    ",\n{'step':%u,'rank':%u,'chunk':%u,'id':%s,'holds':",
+					    step, x->ranks[i], cell, origin(w, w->last[to]));
+					put_holds(&aside, state[to], x->ranks[i], cell, NONE);
+					put(&aside, "}");
+					printed[to] = state[to];
+				}
 			explain_play(x, &at, k + 1, printed);
 		}
 		trace_move(w, k);
-		if (x->moves[k].shown) {
-			put(w, "%s\n", comma(count++));
+		if (x->moves[k].shown)
 			put_move(w, k);
-		}
 	}
-	put(w, "],\n'skipped':[");
-	fputs(printed_end(x->arena, skipped), w->out);
+	put(w, "],\n'skipped':[%s", printed_end(x->arena, skipped));
 }
 
 /* ---- faults -------------------------------------------------------------------------------------- */
@@ -256,68 +234,54 @@ static void put_moves(struct printer *w)
 static void put_notes(struct printer *w, const char *key, const struct diag_notes *n)
 {
 	put(w, ",'%s':[", key);
-	for (uint32_t i = 0; i < n->n; i++) {
-		put(w, "%s{'message':", comma(i));
-		put_text(w, n->v[i].text);
-		put_place(w, "at", n->v[i].span);
-		put(w, "}");
-	}
+	for (uint32_t i = 0; i < n->n; i++)
+		put(w, ",{'message':%s,'at':%s}", string(w, n->v[i].text), place(w, n->v[i].span));
 	put(w, "]");
 }
 
-/* The k-th of the errors. */
-static void put_error(struct printer *w, uint32_t k)
+static void put_errors(struct printer *w)
 {
 	const struct script *x = w->x;
-	const struct diag *g = x->errors[k].diag;
-	uint32_t n = 0;
 
-	put(w, "%s\n{'code':%s,'message':", comma(k),
-	    g->code ? arena_printf(x->arena, "\"%s\"", diag_code_text(g->code).s) : "null");
-	put_text(w, g->message);
-	put_place(w, "at", x->errors[k].at);
-	put(w, ",'step':%s,'ranks':[", number(w, x->errors[k].step));
-	for (uint32_t i = 0; i < g->nranks; i++)
-		put(w, "%s%" PRId64, comma(i), g->ranks[i]);
-	put(w, "],'ends':[");
-	for (uint32_t i = 0; i < x->nendings; i++)
-		if (x->endings[i].kind == END_STOPPED && x->endings[i].error == k)
-			put(w, "%s%u", comma(n++), x->endings[i].rank);
-	put(w, "]");
-	put_notes(w, "notes", &g->notes);
-	put_notes(w, "help", &g->help);
-	put(w, "}");
-}
+	put(w, "],\n'errors':[");
+	for (uint32_t k = 0; k < x->nerrors; k++) {
+		const struct diag *g = x->errors[k].diag;
 
-static void put_ending(struct printer *w, const struct ending *e)
-{
-	struct script *x = w->x;
-
-	put(w, "{'rank':%u,'code':'%s'", e->rank, diag_code_text(e->code).s);
-	if (e->kind == END_STUCK) {
-		put(w, ",'step':%u,'place':%s,'waits_for':%s,'message':", e->step,
-		    number(w, e->place),
-		    number(w, e->next == NONE ? NONE : x->r.p->tasks[e->next].rank));
-		put_text(w, e->text);
-		put_place(w, "at", explain_span(x, e->op));
+		put(w, ",\n{'code':%s,'message':%s,'at':%s,'step':%s,'ranks':[",
+		    g->code ? string(w, diag_code_text(g->code).s) : "null", string(w, g->message),
+		    place(w, x->errors[k].at), number(w, x->errors[k].step));
+		for (uint32_t i = 0; i < g->nranks; i++)
+			put(w, ",%" PRId64, g->ranks[i]);
+		put(w, "],'ends':[");
+		for (uint32_t i = 0; i < x->nendings; i++)
+			if (x->endings[i].kind == END_STOPPED && x->endings[i].error == k)
+				put(w, ",%u", x->endings[i].rank);
+		put(w, "]");
+		put_notes(w, "notes", &g->notes);
+		put_notes(w, "help", &g->help);
 		put(w, "}");
-	} else {
-		uint32_t id = replay_value(&x->r, e->rank, e->cell);
-		put(w, ",'chunk':%u,'holds':'%s','promised':'%s'}", e->cell,
-		    explain_value_text(x, id, e->cell), explain_promise_text(x, e->row, e->cell));
 	}
 }
 
 static void put_endings(struct printer *w, const char *key, enum end_kind kind)
 {
-	uint32_t n = 0;
+	struct script *x = w->x;
 
 	put(w, "],\n'%s':[", key);
-	for (uint32_t i = 0; i < w->x->nendings; i++)
-		if (w->x->endings[i].kind == kind) {
-			put(w, "%s\n", comma(n++));
-			put_ending(w, &w->x->endings[i]);
-		}
+	for (const struct ending *e = x->endings; e < x->endings + x->nendings; e++) {
+		if (e->kind != kind)
+			continue;
+		put(w, ",\n{'rank':%u,'code':'%s'", e->rank, diag_code_text(e->code).s);
+		if (kind == END_STUCK)
+			put(w, ",'step':%u,'place':%s,'waits_for':%s,'message':%s,'at':%s}",
+			    e->step, number(w, e->place),
+			    number(w, e->next == NONE ? NONE : x->r.p->tasks[e->next].rank),
+			    string(w, e->text), place(w, explain_span(x, e->op)));
+		else
+			put(w, ",'chunk':%u,'holds':'%s','promised':'%s'}", e->cell,
+			    explain_value_text(x, replay_value(&x->r, e->rank, e->cell), e->cell),
+			    explain_promise_text(x, e->row, e->cell));
+	}
 }
 
 /* ---- all of it ------------------------------------------------------------------------------------- */
@@ -329,14 +293,14 @@ static void put_table(struct printer *w, bool promised)
 
 	put(w, "],\n'%s':[", promised ? "promised" : "start");
 	for (uint32_t q = 0; q < x->r.p->nranks && (!promised || x->contract); q++) {
-		put(w, "%s\n%s", comma(q), x->rank[q] ? "[" : "null");
+		put(w, x->rank[q] ? ",\n[" : ",\nnull");
 		for (uint32_t i = 0; i < x->r.width && x->rank[q]; i++) {
-			uint32_t row = NONE;
-			put(w, "%s", comma(i));
-			if (promised && i < x->r.p->cells)
-				row = contract_row(x->contract, q, i);
+			uint32_t row = promised && i < x->r.p->cells
+					       ? contract_row(x->contract, q, i)
+					       : NONE;
+			put(w, ",");
 			if (!promised)
-				put_holds(w, x->start[(size_t)q * x->r.width + i], q, i, NONE);
+				put_holds(w, replay_start(&x->r, q, i), q, i, NONE);
 			else
 				put(w, row == NONE ? "null" : "'%s'",
 				    row == NONE ? "" : explain_promise_text(x, row, i));
@@ -345,57 +309,42 @@ static void put_table(struct printer *w, bool promised)
 	}
 }
 
-/* The head, with what the moves are about. */
-static void put_head(struct printer *w)
-{
-	struct script *x = w->x;
-	const struct program *p = x->r.p;
-	const struct decl *d = p->instance.schedule;
-
-	put(w, "{'format':'ccs-explain',\n'version':%d,\n'schedule':'%s',\n'collective':'%s'",
-	    VERSION, d->name.name, d->contract_name.name);
-	put_place(w, "at", d->name.span);
-	put(w, ",\n'ranks':%u,\n'root':%s,\n'slots':%u,\n'topology':{'name':'%s','parameters':[",
-	    p->nranks, number(w, p->instance.root < 0 ? NONE : (uint32_t)p->instance.root),
-	    x->r.c->slots, d->topology ? d->topology->name.name : "full");
-	for (uint32_t i = 0; i < p->ntopology; i++)
-		put(w, "%s%" PRId64, comma(i), p->topology[i]);
-	put(w, "]},\n'right':%s,\n'steps':%u,\n'colours':'%s',\n'sent':[",
-	    x->right ? "true" : "false", x->last, x->combines ? "chunk" : "source");
-	for (uint32_t q = 0; q < p->nranks; q++)
-		put(w, "%s%.9g", comma(q), x->sent[q]);
-	put(w, "],\n'buffers':[");
-	for (uint32_t i = 0; i < x->nnamed; i++)
-		put(w, "%s\n{'name':'%s','kind':'%s','first':%u,'chunks':%u}", comma(i),
-		    x->named[i].name, lang_direction_text(x->named[i].kind), x->named[i].first,
-		    x->named[i].n);
-	put(w, "],\n'chunks':[");
-	for (uint32_t i = 0; i < x->r.width; i++)
-		put(w, "%s'%s'", comma(i), program_cells_text(x->arena, p, i, 1));
-	put_numbers(w, "shown_chunks", x->cells, x->ncells);
-	put_numbers(w, "shown_ranks", x->ranks, x->nranks);
-	put_table(w, false);
-	put_table(w, true);
-}
-
 void explain_json(struct script *x, bool page, FILE *out)
 {
 	struct printer w = { .x = x, .out = out, .page = page };
+	const struct program *p = x->r.p;
+	const struct decl *d = p->instance.schedule;
 
-	put_head(&w);
+	put(&w,
+	    "{'format':'ccs-explain',\n'version':%d,\n'schedule':'%s',\n'collective':'%s','at':%s,\n"
+	    "'ranks':%u,\n'root':%s,\n'slots':%u,\n'topology':{'name':'%s','parameters':[",
+	    VERSION, d->name.name, d->contract_name.name, place(&w, d->name.span), p->nranks,
+	    number(&w, p->instance.root < 0 ? NONE : (uint32_t)p->instance.root), x->r.c->slots,
+	    d->topology ? d->topology->name.name : "full");
+	for (uint32_t i = 0; i < p->ntopology; i++)
+		put(&w, ",%" PRId64, p->topology[i]);
+	put(&w, "]},\n'right':%s,\n'steps':%u,\n'colours':'%s',\n'sent':[",
+	    x->right ? "true" : "false", x->last, x->combines ? "chunk" : "source");
+	for (uint32_t q = 0; q < p->nranks; q++)
+		put(&w, ",%.9g", x->sent[q]);
+	put(&w, "],\n'buffers':[");
+	for (uint32_t i = 0; i < x->nnamed; i++)
+		put(&w, ",\n{'name':'%s','kind':'%s','first':%u,'chunks':%u}", x->named[i].name,
+		    lang_direction_text(x->named[i].kind), x->named[i].first, x->named[i].n);
+	put(&w, "],\n'chunks':[");
+	for (uint32_t i = 0; i < x->r.width; i++)
+		put(&w, ",'%s'", program_cells_text(x->arena, p, i, 1));
+	put_numbers(&w, "shown_chunks", x->cells, x->ncells);
+	put_numbers(&w, "shown_ranks", x->ranks, x->nranks);
+	put_table(&w, false);
+	put_table(&w, true);
 	put_moves(&w);
-	put(&w, "],\n'errors':[");
-	for (uint32_t i = 0; i < x->nerrors; i++)
-		put_error(&w, i);
+	put_errors(&w);
 	put_endings(&w, "stuck", END_STUCK);
 	put_endings(&w, "wrong", END_WRONG);
 	put(&w, "],\n'files':[");
-	for (uint32_t i = 0; i < w.nfiles; i++) { /* last: all places were printed */
-		put(&w, "%s\n{'name':", comma(i));
-		put_text(&w, w.files[i]->name);
-		put(&w, ",'text':");
-		put_text(&w, w.files[i]->text);
-		put(&w, "}");
-	}
+	for (uint32_t i = 0; i < w.nfiles; i++) /* last: all places were printed */
+		put(&w, ",\n{'name':%s,'text':%s}", string(&w, w.files[i]->name),
+		    string(&w, w.files[i]->text));
 	put(&w, "]}\n");
 }

@@ -1,10 +1,11 @@
 /*
- * The model of `ccc explain`: see explain.h.
+ * The model of `ccc explain`, and the way from a program to it and to a printer: see explain.h.
  *
  * The program is run once on symbolic values; its stores are put in the order of steps, and of ranks
  * within each. That is a legal order, since a message from another rank began in an earlier step, and
  * it is the same one whatever order deadlock() found. Printers play the stores again. O(stores).
  */
+#include "compiler/check/values/messages.h"
 #include "compiler/explain/explain.h"
 
 #include <inttypes.h>
@@ -13,7 +14,8 @@
 
 /* ---- moves ---------------------------------------------------------------------------------- */
 
-struct move *explain_add_move(struct script *x, uint32_t task, uint32_t row, uint32_t began)
+/* Adds the move of an operation, and of the sender's row `began`, if it is a message; else NONE. */
+static struct move *add_move(struct script *x, uint32_t task, uint32_t row, uint32_t began)
 {
 	const struct program *p = x->r.p;
 	const struct op *o = &p->tasks[task].ops[row];
@@ -28,6 +30,7 @@ struct move *explain_add_move(struct script *x, uint32_t task, uint32_t row, uin
 			    .to = rank,
 			    .send = o,
 			    .recv = o,
+			    .kind = began == NONE ? "local" : "message",
 			    .source = { o->cell, o->n },
 			    .target = { began == NONE ? o->other : o->cell, o->n } };
 	if (began != NONE) {
@@ -39,13 +42,14 @@ struct move *explain_add_move(struct script *x, uint32_t task, uint32_t row, uin
 	return m;
 }
 
-void explain_record(void *arg, const struct stored *s)
+/* Adds what the run stores to the moves. */
+static void record(void *arg, const struct stored *s)
 {
 	struct script *x = arg;
 	struct move *last = x->n ? &x->moves[x->n - 1] : NULL;
 
 	if (!last || last->task != s->task || last->row != s->row) {
-		last = explain_add_move(x, s->task, s->row, s->from);
+		last = add_move(x, s->task, s->row, s->from);
 		last->depth = s->depth;
 		last->combines = s->cell != NONE && s->reduced;
 		x->combines |= last->combines;
@@ -54,6 +58,36 @@ void explain_record(void *arg, const struct stored *s)
 		return;
 	last->n++;
 	ARENA_PUSH(x->arena, x->stores, x->nstores, x->capstores) = *s;
+}
+
+/* Adds the messages that were sent and that no rank has received. What has no slot was not sent: its
+ * sender waits. */
+static void add_lost(struct script *x)
+{
+	const struct program *p = x->r.p;
+
+	for (uint32_t f = 0; f < p->nfifos; f++) {
+		uint32_t i = x->r.queues[f].few[0].head;
+		uint32_t received = x->far.flows ? x->far.flows[f].started[SENDS] : 0;
+
+		if (x->r.queues[f].few[1].value != LISTED)
+			continue;
+		for (uint32_t j = i; j != NONE; j = x->r.sent[j].next)
+			received--;
+		for (uint32_t k = 0; i != NONE && k < x->r.c->slots; k++, i = x->r.sent[i].next) {
+			struct sent *sent = &x->r.sent[i];
+			struct move *m = add_move(x, p->fifos[f].src_task, sent->row, NONE);
+			m->to = p->fifos[f].dst;
+			m->recv = NULL;
+			m->target.n = 0;
+			m->depth = sent->depth + 1;
+			m->lost = true;
+			m->kind = "lost";
+			m->unmatched = received + k >= p->fifos[f].nrecvs;
+			m->carries =
+				m->source.n ? *messages_values(&x->r, sent, m->source.n) : NONE;
+		}
+	}
 }
 
 static int in_order(const void *a, const void *b)
@@ -67,7 +101,8 @@ static int in_order(const void *a, const void *b)
 	return m->order < n->order ? -1 : 1;
 }
 
-void explain_sort_by_step(struct script *x)
+/* By step, ranks within each; fills in their numbers and x->steps. */
+static void sort(struct script *x)
 {
 	for (uint32_t i = 0; i < x->n; i++) {
 		x->moves[i].order = i;
@@ -82,7 +117,10 @@ uint32_t *explain_start(struct script *x)
 	size_t n = (size_t)x->r.p->nranks * x->r.width;
 	uint32_t *state = ARENA_ARRAY(x->arena, uint32_t, n);
 
-	return memcpy(state, x->start, n * sizeof(*state));
+	for (size_t i = 0; i < n; i++)
+		state[i] =
+			replay_start(&x->r, (uint32_t)(i / x->r.width), (uint32_t)(i % x->r.width));
+	return state;
 }
 
 void explain_play(struct script *x, uint32_t *k, uint32_t end, uint32_t *state)
@@ -97,9 +135,9 @@ void explain_play(struct script *x, uint32_t *k, uint32_t end, uint32_t *state)
 
 /* ---- values -------------------------------------------------------------------------------- */
 
-/* Rows of the contract for cells that it promises nothing of: first the rank's cell itself on another
- * rank, then one that the cell's data goes into. O(rows of the contract and their shares). */
-void explain_find_promises(struct script *x)
+/* x->anywhere and x->into: rows of the contract for cells that it promises nothing of: first the rank's
+ * cell itself on another rank, then one that the cell's data goes into. O(rows and their shares). */
+static void find_promises(struct script *x)
 {
 	const struct program *p = x->r.p;
 	const struct contract *k = x->contract;
@@ -120,25 +158,22 @@ void explain_find_promises(struct script *x)
 		}
 }
 
-/* The promised contributions that a value has. */
-static uint64_t common(const struct share *v, const struct share *w)
+static uint64_t contributions(const struct share *v, uint32_t n)
 {
-	uint32_t lo = v->first > w->first ? v->first : w->first;
-	uint32_t end = v->first + v->n, wend = w->first + w->n, hi = end < wend ? end : wend;
+	uint64_t sum = 0;
 
-	if (v->cell != w->cell || lo >= hi)
-		return 0;
-	return (uint64_t)(hi - lo) * (v->times < w->times ? v->times : w->times);
+	for (uint32_t i = 0; i < n; i++)
+		sum += (uint64_t)v[i].n * v[i].times;
+	return sum;
 }
 
 struct holding explain_holding(struct script *x, uint32_t id, uint32_t rank, uint32_t cell)
 {
 	const struct program *p = x->r.p;
 	bool buffer = cell < p->cells;
-	uint32_t row = x->contract && buffer ? contract_row(x->contract, rank, cell) : NONE;
+	uint32_t row = x->contract && buffer ? contract_row(x->contract, rank, cell) : NONE, n;
 	bool promised = row != NONE;
 	struct holding h = { .part = 1 };
-	uint64_t all = 0, have = 0, held = 0;
 
 	if (id >= POISON)
 		return (struct holding){ 0 };
@@ -153,18 +188,14 @@ struct holding explain_holding(struct script *x, uint32_t id, uint32_t rank, uin
 	if (row == NONE)
 		return h;
 	struct expected want = contract_value(x->contract, row);
-	for (uint32_t i = 0; i < x->room.n; i++)
-		held += (uint64_t)v[i].n * v[i].times;
-	for (uint32_t j = 0; j < want.n; j++) {
-		all += (uint64_t)want.v[j].n * want.v[j].times;
-		for (uint32_t i = 0; i < x->room.n; i++)
-			have += common(&v[i], &want.v[j]);
-	}
+	const struct share *rest = shares_without(x->arena, v, x->room.n, want.v, want.n, true, &n);
+	uint64_t all = contributions(want.v, want.n), other = contributions(rest, n);
+	uint64_t have = contributions(v, x->room.n) - other;
 	if (!promised && !have)
 		return h;
 	h.part = (double)have / (double)all;
-	h.other = held > have;
-	h.whole = promised && have == all && !h.other;
+	h.other = other > 0;
+	h.whole = promised && have == all && !other;
 	return h;
 }
 
@@ -178,12 +209,10 @@ static const char *put_shares(struct script *x, const struct share *v, uint32_t 
 	for (uint32_t i = 0; i < n; i++, v++) {
 		if (i == 6)
 			return arena_printf(a, "%s,...", text);
-		if (i)
-			text = arena_printf(a, "%s,", text);
-		if (i ? v[-1].cell != v->cell : v->cell != cell)
-			text = arena_printf(a, "%s%s@", text,
-					    program_cells_text(a, x->r.p, v->cell, 1));
-		text = arena_printf(a, "%s%u", text, v->first);
+		bool other = i ? v[-1].cell != v->cell : v->cell != cell;
+		text = arena_printf(a, "%s%s%s%s%u", text, i ? "," : "",
+				    other ? program_cells_text(a, x->r.p, v->cell, 1) : "",
+				    other ? "@" : "", v->first);
 		if (v->n > 1)
 			text = arena_printf(a, "%s%c%u", text,
 					    v->n == 2 && v->times == 1 ? ',' : '-',
@@ -209,28 +238,23 @@ const char *explain_promise_text(struct script *x, uint32_t row, uint32_t cell)
 	return put_shares(x, e.v, e.n, cell);
 }
 
-const char *explain_wrong_text(struct script *x, const struct ending *e)
-{
-	uint32_t id = replay_value(&x->r, e->rank, e->cell);
-
-	return arena_printf(x->arena, "%s holds %s; promised is %s",
-			    program_cells_text(x->arena, x->r.p, e->cell, 1),
-			    id < POISON ? explain_value_text(x, id, e->cell) : "nothing",
-			    explain_promise_text(x, e->row, e->cell));
-}
-
 const char *explain_ending_text(struct script *x, const struct ending *e)
 {
+	uint32_t id = e->kind == END_WRONG ? replay_value(&x->r, e->rank, e->cell) : NONE;
+
 	if (e->kind == END_WRONG)
-		return explain_wrong_text(x, e);
+		return arena_printf(x->arena, "%s holds %s; promised is %s",
+				    program_cells_text(x->arena, x->r.p, e->cell, 1),
+				    id < POISON ? explain_value_text(x, id, e->cell) : "nothing",
+				    explain_promise_text(x, e->row, e->cell));
 	if (e->kind == END_STOPPED)
 		return arena_printf(x->arena, "%s: %s",
 				    explain_line_text(x, x->errors[e->error].at),
 				    diag_code_text(e->code).s);
-	if (e->place != NONE) /* the circle says the rest */
-		return arena_strndup(x->arena, e->text, strcspn(e->text, ";,"));
-	return arena_printf(x->arena, "%s, step %u: %s",
-			    explain_line_text(x, explain_span(x, e->op)), e->step, e->text);
+	/* The circle says the rest. */
+	return arena_printf(x->arena, "%s, step %u: %.*s",
+			    explain_line_text(x, explain_span(x, e->op)), e->step,
+			    (int)strcspn(e->text, e->place != NONE ? ";," : ""), e->text);
 }
 
 const char *explain_move_text(struct script *x, const struct move *m)
@@ -272,4 +296,53 @@ const char *explain_title(struct script *x)
 
 	return arena_printf(x->arena, "%s: %s on %s%s", d->name.name, d->contract_name.name,
 			    arena_count(x->arena, p->nranks, "rank"), root);
+}
+
+/* ---- all of it -------------------------------------------------------------------------------- */
+
+bool explain(struct ctx *c, struct program *p, const struct contract *contract,
+	     const struct order *order, uint32_t first_diag, const struct shown *view, FILE *out,
+	     const char **why)
+{
+	struct script *x = ARENA_NEW(c->scratch, struct script);
+	struct diags none = { .arena = c->scratch, .sources = c->sources };
+
+	x->arena = c->scratch;
+	x->quiet = *c;
+	x->quiet.diags = &none;
+	x->right = order != NULL;
+	x->first_diag = x->right ? UINT32_MAX : first_diag;
+	x->contract = contract;
+	x->combines = contract && contract->any_reduced;
+	if (!replay_init(&x->r, c, p, c->scratch))
+		return true;
+	if (!explain_view_read(x, view, why))
+		return false;
+	x->r.silent = true;
+	x->r.hook = record;
+	x->r.arg = x;
+	replay_run(&x->r, order ? order : explain_run_far(x, p));
+	x->sent = ARENA_ARRAY(x->arena, double, p->nranks);
+	replay_sent(&x->r, x->sent);
+	add_lost(x);
+	sort(x);
+	explain_find_faults(x);
+	find_promises(x);
+	explain_view_moves(x);
+	if (view->format != FORMAT_TEXT && view->steps.n && view->steps.v[0] > x->last) {
+		*why = arena_printf(c->arena, "--step: there is no step %u; the last is %u",
+				    view->steps.v[0], x->last);
+		return false;
+	}
+	switch (view->format) {
+	case FORMAT_JSON: explain_json(x, false, out); break;
+	case FORMAT_SVG: explain_svg(x, out); break;
+	case FORMAT_HTML: explain_html(x, out); break;
+	case FORMAT_TEXT:
+	case FORMAT_CSV:
+	case FORMAT_TRACE:
+	case FORMAT_TUNING:
+	case NFORMATS: explain_text(x, out);
+	}
+	return true;
 }

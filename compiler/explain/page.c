@@ -5,7 +5,8 @@
  * without a script; then the model as JSON, and page.js, which plays it. page.js is
  * a part of this program. A model that is too large to play has no script. O(text, SVG and JSON).
  */
-#include "compiler/explain/svg.h"
+#include "compiler/draw/draw.h"
+#include "compiler/explain/explain.h"
 
 #include <inttypes.h>
 
@@ -16,47 +17,33 @@
 
 extern const char page_js[];
 
-/* ---- the texts ---------------------------------------------------------------------------------- */
-
-static void print_source(struct svg *s, const struct source *source)
-{
-	const char *name = svg_text(s, source->name);
-
-	source_place(s->x->r.c->sources, source->base); /* finds the lines */
-	fprintf(s->out, "<h2>%s</h2>\n<ol data-file=\"%s\">\n", name, name);
-	for (uint32_t i = 1; i <= source->nlines; i++) {
-		uint32_t n;
-		const char *line = source_line(source, i, &n);
-		if (n || i < source->nlines) /* nothing is behind the last line end */
-			fprintf(s->out, "<li><code>%s</code></li>\n",
-				svg_text(s, arena_strndup(s->x->arena, line, n)));
-	}
-	fputs("</ol>\n", s->out);
-}
-
-/* The text of the schedule, then others that a move is in. */
+/* The text of the schedule, and others that an operation is in. */
 static void print_sources(struct svg *s)
 {
-	struct script *x = s->x;
-	const struct sources *all = x->r.c->sources;
-	const struct source *first = source_at(all, x->r.p->instance.schedule->name.span.lo);
-	bool *used = ARENA_ARRAY(x->arena, bool, all->n);
+	const struct program *p = s->x->r.p;
+	const struct sources *all = s->c->sources;
 
-	for (uint32_t k = 0; k < x->n; k++)
-		for (uint32_t i = 0; i < all->n; i++) {
-			const struct move *m = &x->moves[k];
-			used[i] |= all->v[i] == source_at(all, explain_span(x, m->send).lo) ||
-				   (m->recv &&
-				    all->v[i] == source_at(all, explain_span(x, m->recv).lo));
+	for (uint32_t i = 0; i < all->n; i++) {
+		const struct source *source = all->v[i];
+		const char *name = svg_text(s, source->name);
+		bool used = source == source_at(all, p->instance.schedule->name.span.lo);
+
+		for (uint32_t k = 0; k < p->nsites && !used; k++)
+			used = source == source_at(all, p->sites[k].span.lo);
+		if (!used)
+			continue;
+		source_place(s->c->sources, source->base); /* finds the lines */
+		fprintf(s->out, "<h2>%s</h2>\n<ol data-file=\"%s\">\n", name, name);
+		for (uint32_t k = 1; k <= source->nlines; k++) {
+			uint32_t n;
+			const char *line = source_line(source, k, &n);
+			if (n || k < source->nlines) /* nothing is behind the last line end */
+				fprintf(s->out, "<li><code>%s</code></li>\n",
+					svg_text(s, arena_strndup(s->x->arena, line, n)));
 		}
-	if (first)
-		print_source(s, first);
-	for (uint32_t i = 0; i < all->n; i++)
-		if (used[i] && all->v[i] != first)
-			print_source(s, all->v[i]);
+		fputs("</ol>\n", s->out);
+	}
 }
-
-/* ---- the page ----------------------------------------------------------------------------------- */
 
 /* Why it is too large to play, or NULL. */
 static const char *too_large(const struct script *x)
@@ -65,44 +52,38 @@ static const char *too_large(const struct script *x)
 
 	for (uint32_t k = 0; k < x->n; k++)
 		moved += x->moves[k].shown ? x->moves[k].n + 1 : 0;
-	if (x->nranks > MAX_RANKS)
-		return arena_printf(x->arena, "%u ranks; a page plays %u", x->nranks, MAX_RANKS);
-	if (x->ncells > MAX_CHUNKS)
-		return arena_printf(x->arena, "%u chunks a rank; a page plays %u", x->ncells,
-				    MAX_CHUNKS);
-	if (moved > MAX_MOVED)
-		return arena_printf(x->arena, "%" PRIu64 " chunks move; a page plays %u", moved,
-				    MAX_MOVED);
+	const struct {
+		uint64_t n, most;
+		const char *what;
+	} sizes[] = { { x->nranks, MAX_RANKS, "ranks" },
+		      { x->ncells, MAX_CHUNKS, "chunks a rank" },
+		      { moved, MAX_MOVED, "chunks move" } };
+	for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
+		if (sizes[i].n > sizes[i].most)
+			return arena_printf(x->arena, "%" PRIu64 " %s; a page plays %" PRIu64,
+					    sizes[i].n, sizes[i].what, sizes[i].most);
 	return NULL;
-}
-
-static void print_faults(struct svg *s)
-{
-	struct printed *text = printed_begin(s->x->arena);
-
-	explain_fault_text(s->x, text->out);
-	fprintf(s->out,
-		"<section id=\"faults\" aria-label=\"Faults\">\n<pre>%s</pre>\n</section>\n",
-		svg_text(s, printed_end(s->x->arena, text)));
 }
 
 void explain_html(struct script *x, FILE *out)
 {
-	struct svg s = { .c = x->r.c, .x = x, .out = out };
+	struct svg s = { .c = x->r.c, .x = x, .out = out, .title = explain_title(x) };
 	const char *large = too_large(x);
 
-	page_begin(&s, explain_title(x), !large);
+	page_begin(&s, !large);
 	if (large)
 		fprintf(out,
 			"<p id=\"large\">Too large to play: %s. --rank, --step and --chunk show a "
 			"part.</p>\n",
 			large);
-	fputs("<main data-palette=\"", out);
-	for (uint32_t i = 0; i < NCOLOURS; i++)
-		fprintf(out, "%s%s", i ? " " : "", svg_colours[i]);
-	fputs("\">\n", out);
-	if (!x->right)
-		print_faults(&s);
+	fputs("<main>\n", out);
+	if (!x->right) {
+		struct printed *text = printed_begin(x->arena);
+		explain_fault_text(x, text->out);
+		fprintf(out,
+			"<section id=\"faults\" aria-label=\"Faults\">\n<pre>%s</pre>\n</section>\n",
+			svg_text(&s, printed_end(x->arena, text)));
+	}
 	fputs("<section id=\"text\" aria-label=\"Text\">\n", out);
 	print_sources(&s);
 	fputs("</section>\n<section id=\"picture\" aria-label=\"All steps\">\n", out);

@@ -10,9 +10,10 @@
 const M = JSON.parse(document.getElementById("model").textContent);
 const main = document.querySelector("main"), picture = document.getElementById("picture");
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
-const COLOURS = main.dataset.palette.split(" ");
+// Those of the picture: of the heads of its arrows, but for the last two.
+const COLOURS = [...picture.querySelectorAll("marker[id^=a] path")].map((e) => getComputedStyle(e).color).slice(0, -2);
 const colour = (n) => COLOURS[n % COLOURS.length];
-const WRONG = "#CC0000";
+const WRONG = "rgb(204, 0, 0)";
 const FRAME = 1100; // milliseconds at speed 1
 const MANY = 100; // of a list; how many more there are is said
 
@@ -263,7 +264,7 @@ function arrow({ p, into }, stroke, classes = "arrow") {
 	return element("svg:path", { class: classes, d: `M${p[0]} ${p[1]}C${p.slice(2).join(" ")}${head}`, stroke });
 }
 
-const dark = (c) => [1, 3, 5].reduce((sum, i, k) => sum + parseInt(c.slice(i, i + 2), 16) * [0.3, 0.59, 0.11][k], 0) < 140;
+const dark = (c) => c.match(/\d+/g).reduce((sum, x, k) => sum + x * [0.3, 0.59, 0.11][k], 0) < 140;
 
 function token(text, fill) {
 	const width = 6.2 * text.length + 8;
@@ -277,7 +278,7 @@ function drawMove(m) {
 	const path = curve(from, spot(m.to, ...(lost ? [0, 0] : m.target)));
 	const known = lost ? shown.has(m.from) && m.source[1] && heldAt(m.from, m.source[0], m.begin).holds
 		: m.holds.find((h) => h);
-	const fill = m.fault ? WRONG : known ? colour(known.colour) : "#777777";
+	const fill = m.fault ? WRONG : known ? colour(known.colour) : "rgb(119, 119, 119)";
 	const text = (m.fault ? m.fault + " " : "") + (m.combines ? "+" : "") + short(m.reads || "empty");
 	const line = arrow(path, fill, lost ? "arrow is-lost" : "arrow"), label = token(text, fill);
 	layers.moves.append(line, label);

@@ -1,105 +1,334 @@
 /*
  * `ccc explain` as a picture: the head, the circle of waits of a deadlock, the lanes of all ranks or,
- * where there is too much for these, a heat map with the first and the last step; and the legend.
+ * where there is too much for these, a map of what ranks send, with the first and the last step in full;
+ * and the legend. Fields of the map with equal amounts below each other are one element. O(moves + size
+ * of the output).
  *
  * The picture is self-contained: no script, no font, no link. Equal models give equal bytes. What
  * programs look for: an element of class `message` for each move, of class `cell` for what a chunk
- * holds over some columns, of class `column` for each step; faults have class `fault`, too. ccc(1) has
- * their attributes.
+ * holds over some columns, of class `column` for each step; faults have class `fault`, too.
  */
-#include "compiler/explain/svg.h"
+#include "compiler/explain/svg_lanes.h"
 
-static const char *sent_text(struct svg *s)
+#include <math.h>
+#include <string.h>
+
+#define MOST_RANKS 16u /* of lanes; beyond these limits it is a map */
+#define MOST_COLUMNS 64u
+#define MOST_CHUNKS 32u
+#define MOST_IN_CIRCLE 16u
+#define MAP_ROWS 256u
+#define MAP_STEPS 256u
+#define MAP_WIDTH 720.0
+#define MAP_LEFT 70.0
+#define MAP_HIGH 256.0
+#define FULL 8u /* ranks, and chunks, of a step in full */
+
+static const char *sent_text(const struct script *x)
 {
-	const struct program *p = s->x->r.p;
-	double lo = 0, hi = 0;
+	double most = program_most_blocks(x->r.p), lo = x->sent[0] / most, hi = lo;
 
-	for (uint32_t q = 0; q < p->nranks; q++) {
-		double v = s->x->sent[q] / program_most_blocks(p);
-		lo = q == 0 || v < lo ? v : lo;
-		hi = q == 0 || v > hi ? v : hi;
+	for (uint32_t q = 1; q < x->r.p->nranks; q++) {
+		lo = fmin(lo, x->sent[q] / most);
+		hi = fmax(hi, x->sent[q] / most);
 	}
-	return lo == hi ? arena_printf(s->x->arena, "each rank sends %.4g S", hi)
-			: arena_printf(s->x->arena, "ranks send %.4g to %.4g S", lo, hi);
+	return lo == hi ? arena_printf(x->arena, "each rank sends %.4g S", hi)
+			: arena_printf(x->arena, "ranks send %.4g to %.4g S", lo, hi);
 }
 
-/* The legend, of what the picture has. */
-static void foot(struct svg *s, double width)
+/* The legend, of what the picture has: elements of these classes. */
+static void legend(struct svg *s)
 {
-	static const char *const words[] = {
-		[SEEN_HOLE] = " A thin line: no value yet.",
-		[SEEN_OTHER] = " Hatched: other data than promised.",
-		[SEEN_PLUS] = " +: combined on arrival.",
-		[SEEN_LOCAL] = " An arc at a column: a copy within a rank.",
-		[SEEN_SEVERAL] = " A bracket: several chunks; [0..2] is 0 and 1.",
-		[SEEN_GREY] = " A grey arrow: data of several colours, or none.",
-		[SEEN_LOST] = " x: sent, and not received.",
-		[SEEN_FAULT] = " Red: wrong.",
-		[SEEN_CURE] = " Green: a cure that was tried.",
+	static const char *const words[][2] = {
+		{ "class=\"hole", " A thin line: no value yet." },
+		{ "class=\"other", " Hatched: other data than promised." },
+		{ " plus c", " +: combined on arrival." },
+		{ "class=\"message local", " An arc at a column: a copy within a rank." },
+		{ " several", " A bracket: several chunks; [0..2] is 0 and 1." },
+		{ " c9\"", " A grey arrow: data of several colours, or none." },
+		{ "class=\"message lost", " x: sent, and not received." },
+		{ "class=\"fault", " Red: wrong." },
+		{ "class=\"cure", " Green: a cure that was tried." },
 	};
-	const char *text =
+	const char *text = arena_printf(
+		s->x->arena,
 		"A column shows the chunks of a rank behind a step; the arrows before it are the "
 		"messages of this step. A bar is as full as the chunk has of the promised "
-		"contributions; outlined: it has all.";
+		"contributions; outlined: it has all. Colour: %s.",
+		s->x->combines ? "the chunk" : "the rank that the data is from");
 
-	text = arena_printf(s->x->arena, "%s Colour: %s.", text,
-			    s->x->combines ? "the chunk" : "the rank that the data is from");
-	s->seen |= (unsigned)s->cures << SEEN_CURE;
+	fflush(s->out);
 	for (unsigned i = 0; i < sizeof(words) / sizeof(*words); i++)
-		if (s->seen >> i & 1)
-			text = arena_printf(s->x->arena, "%s%s", text, words[i]);
+		if (strstr(s->body->text, words[i][0]))
+			text = arena_printf(s->x->arena, "%s%s", text, words[i][1]);
 	s->y += 14;
-	svg_lines(s, "dim", width, text);
+	svg_lines(s, "dim", "%s", text);
+}
+
+/* ---- the circle of waits of a deadlock, E0304: each rank, with the line and step where it stands ---- */
+
+struct circle {
+	uint32_t n;	   /* ranks that are drawn */
+	uint32_t left_out; /* behind the first n - 1 of them */
+	struct seat {
+		const struct ending *e; /* NULL: the view leaves it out */
+		double turn, x, y;
+	} at[MOST_IN_CIRCLE];
+};
+
+/* Below s->y, with its middle in the picture's. */
+static struct circle circle(const struct svg *s, double radius)
+{
+	const struct script *x = s->x;
+	uint32_t all = x->ncircle, n = all < MOST_IN_CIRCLE ? all : MOST_IN_CIRCLE;
+	struct circle c = { .n = n, .left_out = all - n };
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct seat *at = &c.at[i];
+
+		at->turn = 6.283185307179586 * i / n - 1.5707963267948966;
+		at->x = s->width / 2 + radius * cos(at->turn);
+		at->y = s->y + 62 + radius + radius * sin(at->turn);
+		for (uint32_t k = 0; k < x->nendings; k++)
+			if (x->endings[k].place == (i + 1 < n ? i : all - 1))
+				at->e = &x->endings[k];
+	}
+	return c;
+}
+
+/* A rank, and why it waits, next to it, away from the middle. */
+static void seat(struct svg *s, const struct seat *at)
+{
+	double dx = cos(at->turn), x = at->x + dx * 32;
+	double y = at->y + sin(at->turn) * (fabs(dx) < 0.2 ? 46 : 30) - 2;
+	const char *rest = at->e->text + strcspn(at->e->text, ";,");
+	const char *why = arena_printf(
+		s->x->arena, "class='why fault' data-code='E0304' data-rank='%u' text-anchor='%s'",
+		at->e->rank,
+		dx > 0.2    ? "start"
+		: dx < -0.2 ? "end"
+			    : "middle");
+
+	svg_say(s, why, x, y, "%s", explain_ending_text(s->x, at->e));
+	svg_say(s, why, x, y + 14, "%s", rest + strspn(rest, ";, "));
+	svg_put(s,
+		"<circle class='rank fault' data-code='E0304' data-rank='%u' cx='%g' cy='%g' r='18'/>",
+		at->e->rank, at->x, at->y);
+	svg_say(s, "class='title' text-anchor='middle'", at->x, at->y + 4, "%u", at->e->rank);
+}
+
+/* From a rank to the one that it waits for, within the circle; i is a gap before the last. */
+static void edge(struct svg *s, const struct circle *c, uint32_t i)
+{
+	const struct seat *a = &c->at[i], *b = &c->at[(i + 1) % c->n];
+	double dx = b->x - a->x, dy = b->y - a->y, d = hypot(dx, dy), ux = dx / d, uy = dy / d;
+	double side = c->n == 2 ? 24 : 0; /* two edges between the same ranks */
+	double mx = (a->x + b->x) / 2 + uy * (side + d / 8);
+	double my = (a->y + b->y) / 2 - ux * (side + d / 8);
+
+	svg_put(s,
+		"<path class='wait fault' data-code='E0304' d='M%g %gQ%g %g %g %g' "
+		"marker-end='url(#a10)'/>\n",
+		a->x + ux * 22 + uy * side / 4, a->y + uy * 22 - ux * side / 4, mx, my,
+		b->x - ux * 22 + uy * side / 4, b->y - uy * 22 - ux * side / 4);
+	if (c->left_out && i + 2 == c->n)
+		svg_say(s, "class='dim' text-anchor='middle'", mx, my - 6, "and %u more",
+			c->left_out);
+}
+
+static void draw_circle(struct svg *s, double radius)
+{
+	struct circle c = circle(s, radius);
+
+	for (uint32_t i = 0; i < c.n; i++) {
+		edge(s, &c, i);
+		if (c.at[i].e)
+			seat(s, &c.at[i]);
+	}
+	s->y += 2 * radius + 134;
+}
+
+/* ---- the map: how much each rank sends in each step, and some steps of some ranks in full --------- */
+
+/* The most that a rank sends in a step, for each place of the map: some ranks and some steps; in S,
+ * as the head has it. The moves of a step are ordered by receiver: each sender's are summed first. Returns [columns][rows]. */
+static double *amounts(const struct script *x, uint32_t columns, uint32_t rows, double *most)
+{
+	const struct program *p = x->r.p;
+	uint32_t nranks = p->nranks;
+	double unit = program_most_blocks(p);
+	double *map = ARENA_ARRAY(x->arena, double, (size_t)rows *columns);
+	double *sent = ARENA_ARRAY(x->arena, double, nranks);
+
+	for (const struct frame *f = x->frames; f < x->frames + x->nframes; f++) {
+		for (uint32_t k = f->first; k < f->end && f->step; k++) {
+			const struct move *m = &x->moves[k];
+			uint32_t lo = m->source.lo, b = lo < p->cells ? x->r.buffer_of[lo] : 0;
+			if (m->from != m->to && m->shown && p->nbuffers)
+				sent[m->from] += (double)m->source.n / p->buffers[b].chunks / unit;
+		}
+		for (uint32_t q = 0; q < nranks && f->step; q++) {
+			uint32_t row = (uint32_t)((uint64_t)q * rows / nranks);
+			uint64_t column = (uint64_t)(f->step - 1) * columns / x->last;
+			double *to = &map[column * rows + row];
+			*to = fmax(*to, sent[q]);
+			*most = fmax(*most, sent[q]);
+			sent[q] = 0;
+		}
+	}
+	return map;
+}
+
+static void amounts_map(struct svg *s)
+{
+	uint32_t nranks = s->x->r.p->nranks, steps = s->x->last;
+	uint32_t rows = nranks < MAP_ROWS ? nranks : MAP_ROWS;
+	uint32_t columns = steps < MAP_STEPS ? steps : MAP_STEPS;
+	double most = 0, *sent = amounts(s->x, columns, rows, &most);
+	double wide = fmin((MAP_WIDTH - MAP_LEFT - 20) / columns, 40);
+
+	svg_put(s,
+		"<rect class='lane map' data-steps='%u' data-columns='%u' x='%g' y='%g' width='%g' "
+		"height='%g'/>\n",
+		steps, columns, MAP_LEFT, s->y, wide * columns, MAP_HIGH);
+	for (uint32_t c = 0; c < columns; c++)
+		for (uint32_t r = 0, end; r < rows; r = end) {
+			const double *v = &sent[(size_t)c * rows];
+			uint32_t step = 1 + (uint32_t)((uint64_t)c * steps / columns);
+			double y = MAP_HIGH * r / rows;
+
+			for (end = r + 1; end < rows && v[end] == v[r]; end++)
+				;
+			if (v[r] <= 0)
+				continue;
+			svg_put(s,
+				"<rect class='heat' data-step='%u' x='%g' y='%g' width='%g' height='%g' "
+				"opacity='%.2f'><title>step %u, from rank %u on: %.3g S</title></rect>\n",
+				step, MAP_LEFT + wide * c, s->y + y, wide < 3 ? wide : wide - 1,
+				MAP_HIGH * end / rows - y, 0.15 + 0.85 * v[r] / most, step,
+				(uint32_t)((uint64_t)r * nranks / rows), v[r]);
+		}
+	svg_say(s, "class='dim'", 16, s->y + 9, "rank 0");
+	svg_say(s, "class='dim'", 16, s->y + MAP_HIGH, "%u", nranks - 1);
+	svg_say(s, "class='dim'", MAP_LEFT, s->y + MAP_HIGH + 14,
+		steps == 1 ? "step 1" : "steps 1 to %u", steps);
+	s->y += MAP_HIGH + 34;
+	svg_lines(s, "dim",
+		  "How much each rank sends in each step; darkest: %.3g S. --rank, --step and "
+		  "--chunk draw a part in full.",
+		  most);
+}
+
+/* Marks one more, if there is room for it. */
+static void mark(bool *marks, uint32_t *n, uint32_t number)
+{
+	if (marks[number] || *n == FULL)
+		return;
+	marks[number] = true;
+	++*n;
+}
+
+/* One step of some ranks that send to each other, and of chunks that they send. */
+static void full(struct svg *s, const struct frame *f, const char *which)
+{
+	struct script *x = s->x;
+	bool *rank = ARENA_ARRAY(x->arena, bool, x->r.p->nranks);
+	bool *cell = ARENA_ARRAY(x->arena, bool, x->r.width);
+	struct lanes l = { .frames = f, .nframes = 1, .inner = true };
+
+	for (int faults = 1; faults >= 0; faults--) /* faults first */
+		for (uint32_t k = f->first; k < f->end && l.nranks < FULL - 1; k++) {
+			const struct move *m = &x->moves[k];
+			if (!m->shown || (m->fault != 0) != faults)
+				continue;
+			mark(rank, &l.nranks, m->from);
+			mark(rank, &l.nranks, m->to);
+			if (m->source.n)
+				mark(cell, &l.ncells, m->source.lo);
+			if (m->target.n)
+				mark(cell, &l.ncells, m->target.lo);
+		}
+	l.ranks = explain_marked(x, rank, x->r.p->nranks, &l.nranks);
+	l.cells = explain_marked(x, cell, x->r.width, &l.ncells);
+	svg_say(s, "class='title'", 16, s->y + 12, "%s%s: some ranks and chunks, and the %s",
+		where_step_text(x->arena, f->step), which,
+		f->step ? "messages between them" : "operations within ranks");
+	s->y += 26;
+	svg_lanes_width(s, &l);
+	svg_lanes(s, &l);
+	s->y += 14;
+}
+
+static void draw_map(struct svg *s)
+{
+	struct script *x = s->x;
+	const struct frame *first = NULL, *last = NULL, *wrong = NULL;
+
+	for (const struct frame *f = x->frames; f < x->frames + x->nframes; f++) {
+		last = f;
+		first = first || (x->last && !f->step) ? first : f;
+		for (uint32_t k = f->first; k < f->end && !wrong; k++)
+			wrong = x->moves[k].fault ? f : NULL;
+	}
+	if (x->last)
+		amounts_map(s);
+	else
+		svg_lines(s, "dim", "No rank sends. --rank and --chunk draw a part in full.");
+	for (uint32_t i = 0; i < x->nendings && i < FULL; i++)
+		svg_lines(s, "fault", "rank %u: %s", x->endings[i].rank,
+			  explain_ending_text(x, &x->endings[i]));
+	if (x->nendings > FULL)
+		svg_lines(s, "dim", "and %u more", x->nendings - FULL);
+	if (first)
+		full(s, first, "");
+	if (wrong && wrong != first && wrong != last)
+		full(s, wrong, ", which goes wrong");
+	if (first && last > first)
+		full(s, last, ", the last");
 }
 
 /* ---- all of it ---------------------------------------------------------------------------------- */
-
-/* All chunks, where there is room; else the ones that change. */
-static void find_cells(struct script *x, struct lanes *l)
-{
-	uint32_t *all = ARENA_ARRAY(x->arena, uint32_t, x->r.width);
-
-	l->cells = x->cells;
-	l->ncells = x->ncells;
-	if (x->view->nchunks || x->r.width > MOST_CHUNKS || !x->r.p->nbuffers)
-		return;
-	for (uint32_t i = 0; i < x->r.width; i++)
-		all[i] = i;
-	l->cells = all;
-	l->ncells = x->r.width;
-}
 
 void explain_svg(struct script *x, FILE *out)
 {
 	struct svg s = { .c = x->r.c,
 			 .x = x,
 			 .first_diag = x->first_diag,
-			 .otherwise = x->r.p->instance.schedule->name.span };
+			 .otherwise = x->r.p->instance.schedule->name.span,
+			 .title = explain_title(x),
+			 .about = "" };
 	struct lanes l = { .ranks = x->ranks,
 			   .nranks = x->nranks,
 			   .frames = x->frames,
 			   .nframes = x->nframes,
 			   .whole = !x->view->steps.n };
-	const char *about = NULL;
+	bool *cells = x->cell;
 
-	svg_begin(&s);
-	find_cells(x, &l);
+	if (!x->view->nchunks && x->r.width <= MOST_CHUNKS && x->r.p->nbuffers) {
+		cells = ARENA_ARRAY(x->arena, bool, x->r.width); /* there is room for all */
+		memset(cells, true, x->r.width);
+	}
+	l.cells = explain_marked(x, cells, x->r.width, &l.ncells);
 	bool map = l.nranks > MOST_RANKS || l.nframes > MOST_COLUMNS || l.ncells > MOST_CHUNKS;
-	double width = map ? HEAT_WIDTH : svg_lanes_width(&s, &l);
-	if (x->ncircle && width < svg_circle_width(&s))
-		width = svg_circle_width(&s);
+	double words = 0, radius = fmin(fmax(15 * x->ncircle, 90), 15 * MOST_IN_CIRCLE);
+	for (uint32_t i = 0; i < x->nendings; i++)
+		words = fmax(words, 5.6 * (double)strlen(explain_ending_text(x, &x->endings[i])));
+	l.words = l.whole ? words : 0;
+	s.width = map ? MAP_WIDTH : svg_lanes_width(&s, &l);
+	if (x->ncircle) /* words on both sides */
+		s.width = fmax(s.width, 2 * (radius + 40 + words));
 	if (!x->nerrors)
-		about = arena_printf(x->arena, "%s; %s (S: the larger buffer of a rank)",
-				     arena_count(x->arena, x->steps, "step"), sent_text(&s));
-	svg_head(&s, width, explain_title(x), about);
+		s.about = arena_printf(x->arena, "%s; %s (S: the larger buffer of a rank)",
+				       arena_count(x->arena, x->steps, "step"), sent_text(x));
+	svg_begin(&s);
 	if (x->ncircle)
-		svg_circle(&s, width);
+		draw_circle(&s, radius);
 	if (map)
-		svg_heat(&s);
+		draw_map(&s);
 	else
 		svg_lanes(&s, &l);
-	foot(&s, width);
-	svg_end(&s, out, width, explain_title(x),
+	legend(&s);
+	svg_end(&s, out,
 		arena_printf(x->arena,
 			     "%s from top to bottom, %s from left to right; each column shows the "
 			     "chunks of a rank.",

@@ -100,36 +100,16 @@ bool explain_view_read(struct script *x, const struct shown *view, const char **
 					    view->chunks[i], all_chunks(x));
 			return false;
 		}
-	for (uint32_t q = 0; q < p->nranks; q++)
-		x->rank[q] = !ranks->n;
-	for (size_t i = 0; i < ranks->n; i++) {
-		if (ranks->v[i] >= p->nranks) {
-			*why = arena_printf(x->r.c->arena,
-					    "--rank: there is no rank %u; the last is %u",
-					    ranks->v[i], p->nranks - 1);
-			return false;
-		}
-		x->rank[ranks->v[i]] = true;
+	if (ranks->n && ranks->v[ranks->n - 1] >= p->nranks) {
+		*why = arena_printf(x->r.c->arena, "--rank: there is no rank %u; the last is %u",
+				    ranks->v[ranks->n - 1], p->nranks - 1);
+		return false;
 	}
+	for (uint32_t q = 0; q < p->nranks; q++)
+		x->rank[q] = numbers_show(ranks, q);
 	x->cells = explain_marked(x, x->cell, x->r.width, &x->ncells);
 	x->ranks = explain_marked(x, x->rank, p->nranks, &x->nranks);
 	return true;
-}
-
-bool explain_shows_step(const struct script *x, uint32_t step)
-{
-	for (size_t i = 0; i < x->view->steps.n; i++)
-		if (x->view->steps.v[i] == step)
-			return true;
-	return x->view->steps.n == 0;
-}
-
-static bool shows_move(const struct script *x, const struct move *m)
-{
-	if (!explain_shows_step(x, m->depth) || (!x->rank[m->from] && !x->rank[m->to]))
-		return false;
-	return !x->view->nchunks || memchr(x->cell + m->source.lo, true, m->source.n) ||
-	       memchr(x->cell + m->target.lo, true, m->target.n);
 }
 
 void explain_view_moves(struct script *x)
@@ -140,7 +120,11 @@ void explain_view_moves(struct script *x)
 		struct move *m = &x->moves[k];
 		if (m->depth != x->moves[first].depth)
 			first = k;
-		m->shown = shows_move(x, m);
+		m->shown =
+			numbers_show(&x->view->steps, m->depth) &&
+			(x->rank[m->from] || x->rank[m->to]) &&
+			(!x->view->nchunks || memchr(x->cell + m->source.lo, true, m->source.n) ||
+			 memchr(x->cell + m->target.lo, true, m->target.n));
 		if (m->shown && (!x->nframes || f->step != m->depth)) {
 			f = &ARENA_PUSH(x->arena, x->frames, x->nframes, x->capframes);
 			*f = (struct frame){ .step = m->depth, .first = first };

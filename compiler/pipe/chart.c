@@ -79,7 +79,7 @@ static void print_text(void *arg, FILE *out)
 	const struct chart *x = arg;
 	const struct program *p = x->t->program;
 
-	fprintf(out, "%s\n%s\n\n", x->at.title, x->at.about);
+	fprintf(out, "%s\n%s\n\n", x->at.s.title, x->at.s.about);
 	print_grid(x, out);
 	/* Ranks stand at messages, WAIT_SENDs, and computations that wait for one another. */
 	for (uint32_t w = 0; w < x->stuck.nwaits; w++) {
@@ -158,10 +158,8 @@ static void draw_stuck(struct chart *x)
 			a->rank, a->name, at.line, at.column);
 		svg_say(&x->at.s, "class='fault'", edge, from + 4 + (k % 2 ? 5 : -5), "%s",
 			a->name);
-		svg_put(&x->at.s,
-			"<path class='wait' d='M%g %gC%g %g %g %g %g %g' marker-end='url(#a%u)'/></g>\n",
-			pt(edge + 70), pt(from), pt(out + 30), pt(from), pt(out + 30), pt(to),
-			pt(edge + 70), pt(to), RED);
+		svg_put(&x->at.s, "<path class='wait' d='M%g %gC%g %g %g %g %g %g' /></g>\n",
+			edge + 70, from, out + 30, from, out + 30, to, edge + 70, to);
 	}
 }
 
@@ -209,8 +207,8 @@ const char *pipe_draw(struct ctx *c, const struct pipe *p, const struct pipe_tim
 	why = time_chart_refuses(&x.at, drawn, "--format=text draws more");
 	if (why)
 		return why;
-	x.at.title = arena_printf(c->scratch, "%s: %s", p->name, pipe_sizes(c->scratch, p));
-	x.at.about = run_of(&x);
+	x.at.s.title = arena_printf(c->scratch, "%s: %s", p->name, pipe_sizes(c->scratch, p));
+	x.at.s.about = run_of(&x);
 	if (!t->predicted.over) {
 		deadlock_run_far(&x.run, c, t->program);
 		graph_init(&x.stuck, &x.run);

@@ -76,7 +76,7 @@ def check_cells(model, svg):
         if "cell" not in classes:
             continue
         first, last = e.get("data-step"), e.get("data-until", e.get("data-step"))
-        name = "%s[%s]" % (e.get("data-buffer"), e.get("data-chunk"))
+        name = e.get("data-chunk")
         m = re.match(r"M(-?[\d.]+) (-?[\d.]+)H(-?[\d.]+)$", e.get("d"))
         need(m, "a cell's path", e.get("d"))
         x, y, end = map(float, m.groups())
@@ -124,7 +124,7 @@ def check_arrows(model, svg, xs, place, columns):
         need(got == want, "arrow", got, "for the move", want)
         need("fault" in classes if m.get("fault") else "fault" not in classes, "marked wrongly:", m)
         if reads:
-            need(reads == "%s[%s]" % (e.get("data-buffer"), e.get("data-chunks")), "arrow of", reads)
+            need(reads == e.get("data-chunks"), "arrow of", reads)
         (x0, y0), (x1, y1) = path(e.get("d"))
         before, behind = columns[columns.index(str(m["step"])) - 1], str(m["step"])
         need(xs[before] < x0 <= x1 < xs[behind] + 0.1 and (x0 < x1 or kind == "local"), "an arrow of step", m["step"], "from", x0, "to", x1)
