@@ -92,7 +92,7 @@ $(BUILD)/lang/parse.c $(BUILD)/lang/parse.h &: lang/parse.y
 
 $(BUILD)/lang/scan.c $(BUILD)/lang/scan.h &: lang/scan.l
 	@mkdir -p $(@D)
-	flex --header-file=$(BUILD)/lang/scan.h -o $(BUILD)/lang/scan.c $<
+	flex -Cfe --header-file=$(BUILD)/lang/scan.h -o $(BUILD)/lang/scan.c $<
 
 # Files as C arrays: $(call c_array,NAME,COMMAND that prints the text). A ?? would begin a trigraph.
 c_array = { echo 'extern const char $(1)[];'; echo 'const char $(1)[] ='; \

@@ -179,8 +179,12 @@ int keyword_token(const char *s, size_t n)
 	return w ? w->token : 0;
 }
 
+/* Asked several times for each token: most are names, numbers and signs, which parse.y declares after
+ * the words, or are characters. */
 enum starts keyword_starts(int token)
 {
+	if (token < TOK_SCHEDULE || token >= TOK_IDENT)
+		return NOTHING;
 	for (int i = 0; i < MANY; i++)
 		if (keywords[i].token == token)
 			return keywords[i].starts;

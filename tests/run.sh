@@ -74,6 +74,11 @@ one() {
 }
 [ "${1:-}" = --one ] && { one "$2"; exit 0; }
 
+# A python3 may be a script that looks for an interpreter, as pyenv's, which takes twice as long as what
+# most suites start with it: they start that interpreter.
+python=$(python3 -c 'import sys; print(sys.executable)' 2>/dev/null) &&
+	[ "$python" != "$(command -v python3)" ] && PATH=${python%/*}:$PATH
+
 export CCS_RUN_VERBOSE=0 CCS_RUN_SKIPS= CCS_RUN_TERMINAL=
 [ ! -t 2 ] || [ "${TERM:-dumb}" = dumb ] || CCS_RUN_TERMINAL=1
 jobs=$(nproc) again=0

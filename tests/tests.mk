@@ -187,7 +187,7 @@ SUITES_check := \
 	"tests/check/symmetry_test.sh $(BUILD)" \
 	"$(T)/check/roots_test 4000 1 schedules" \
 	"$(T)/check/roots_test traps" \
-	"25 $(T)/check/mutants_test schedules 5"
+	"15 $(T)/check/mutants_test schedules 10"
 NEEDS_check := all $(T)/cpu/results_test $(T)/ccrun/report_test
 
 SUITES_msccl := \
@@ -200,8 +200,8 @@ NEEDS_msccl := all $(T)/check/diag_test
 SUITES_pipe := \
 	"10 tests/pipe/pipe_test.sh $(BUILD)" \
 	"tests/pipe/referee_test.py" \
-	"tests/pipe/mutants.py --control 1000 1" \
-	"10 tests/pipe/mutants.py 2000 1 $(BUILD)" \
+	"tests/pipe/mutants.py --control 300 1" \
+	"10 tests/pipe/mutants.py 800 1 $(BUILD)" \
 	"tests/pipe/generator_test.py" \
 	"10 tests/pipe/torch_test.py $(BUILD)"
 NEEDS_pipe := all

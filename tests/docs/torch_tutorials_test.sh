@@ -64,12 +64,23 @@ t = torch.tensor([dist.get_rank() + 1])
 dist.all_reduce(t)
 print("sum:", t.item())
 end
-node() { # node NUMBER: its two ranks
-	for local in 0 1; do
-		RANK=$((2 * $1 + local)) LOCAL_RANK=$local GROUP_RANK=$1 WORLD_SIZE=4 LOCAL_WORLD_SIZE=2 \
-			GROUP_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port timeout 200 "$python" "$tmp/sum.py" &
-	done
-	wait
+cat >"$tmp/node.py" <<'end'
+import os
+import runpy
+import sys
+import torch
+import ccs.torch
+
+group = int(os.environ["GROUP_RANK"])
+local = 0 if os.fork() else 1
+os.environ.update(RANK=str(2 * group + local), LOCAL_RANK=str(local))
+runpy.run_path(sys.argv[1], run_name="__main__")
+if not local:
+    os.wait()
+end
+node() { # node NUMBER: its two ranks, forked, as loading PyTorch takes longer than all else
+	GROUP_RANK=$1 WORLD_SIZE=4 LOCAL_WORLD_SIZE=2 GROUP_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 \
+		MASTER_PORT=$port timeout 200 "$python" "$tmp/node.py" "$tmp/sum.py"
 }
 torchrun() { # torchrun NODE
 	timeout 200 "$python" -m torch.distributed.run --nnodes 2 --node_rank "$1" --nproc_per_node 2 \

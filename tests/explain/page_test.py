@@ -543,8 +543,10 @@ def main():
         print(f"skip - the page in a browser: {e}")
         return
     with browser:
-        all_steps(browser, [(f, "-n", n) for f in LIBRARY for n in ("4", "8")] + [(f, "-n", "4") for f in BROKEN] +
-                  [(f,) for f in XML[::3]], 70)
+        # With 4 ranks and with 8 by turns; where many random programs are asked for, with both.
+        turns_at = [("4", "8")] * 2 if RANDOM > 20 else [("4",), ("8",)]
+        all_steps(browser, [(f, "-n", n) for k, f in enumerate(LIBRARY) for n in turns_at[k % 2]] +
+                  [(f, "-n", "4") for f in BROKEN] + [(f,) for f in XML[::3]], 40)
         all_steps(browser, random_files(folder, RANDOM, SEED), RANDOM // 2)
         with Case(browser, RING4) as case:
             keys(case)

@@ -52,18 +52,35 @@ dist.init_process_group("ccs")
 for count in 1, 1, 128:
     dist.all_reduce(torch.zeros(count, dtype=torch.int64))
 end
-# What a launcher puts into the environment.
+# started [NAME=VALUE]... PROGRAM...: by two ranks, with what a launcher puts into the environment. They are
+# forked by one interpreter, as loading PyTorch takes longer than all else that they do.
+cat >"$tmp/started.py" <<'end'
+import os
+import runpy
+import sys
+import torch
+import ccs.torch
+
+other = os.fork()
+if not other:
+    os.environ["RANK"] = "1"
+    os.dup2(os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
+try:
+    sys.argv[:2] = []
+    runpy.run_path(sys.argv[0], run_name="__main__")
+finally:
+    failed = other and os.waitpid(other, 0)[1]
+if failed:
+    sys.exit(1)
+end
 started() {
 	new_port
-	(RANK=1 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port timeout 200 "$@") 2>"$tmp/other" &
-	other=$!
-	RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port timeout 200 "$@"
-	got=$?
-	wait $other && return $got
+	RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port timeout 200 env "$@"
 }
+forked="$python $tmp/started.py $tmp/other"
 for report in '' 0 "$tmp/report.%r"; do
 	status "two processes, CCS_SCHEDULES_REPORT='$report'" 0 \
-		started env CCS_SCHEDULES_REPORT="$report" "$python" "$tmp/first.py"
+		started CCS_SCHEDULES_REPORT="$report" $forked "$tmp/first.py"
 	says "... adds" "$tmp/out" '^3$'
 	said=$(cat "$tmp/err" "$tmp/other" | grep -c '^ccs.torch: ')
 	case $report in
@@ -74,8 +91,8 @@ for report in '' 0 "$tmp/report.%r"; do
 	*) holds "... into a file for each rank" cmp "$tmp/report.0" "$tmp/report.1" ;;
 	esac
 done
-status "two processes, CCS_DEBUG=INFO" 0 started env CCS_DEBUG=INFO CCS_SCHEDULES_REPORT=0 \
-	CCS_SCHEDULES=allreduce:ring_allreduce.ccs@1K- "$python" "$tmp/twice.py"
+status "two processes, CCS_DEBUG=INFO" 0 started CCS_DEBUG=INFO CCS_SCHEDULES_REPORT=0 \
+	CCS_SCHEDULES=allreduce:ring_allreduce.ccs@1K- $forked "$tmp/twice.py"
 says "... the default that ran a short call" "$tmp/err" '^ccs.torch: INFO: allreduce on 2 ranks, 8 bytes: recursive_doubling_allreduce.ccs \(default allreduce:recursive_doubling_allreduce.ccs@-16K\)$'
 says "... the part of CCS_SCHEDULES that ran a long one" "$tmp/err" \
 	'^ccs.torch: INFO: allreduce on 2 ranks, 1024 bytes: ring_allreduce.ccs \(CCS_SCHEDULES allreduce:ring_allreduce.ccs@1K-\)$'
@@ -94,11 +111,11 @@ if len(sys.argv) > 1:
     os.environ.update(PMI_RANK=rank, PMI_SIZE="2", **({"CCS_MPI_PLUGIN": "none"} if rank == "1" else {}))
 dist.init_process_group("ccs")
 end
-status "ranks on two hosts, without mpirun" 1 started "$python" "$tmp/far.py"
+status "ranks on two hosts, without mpirun" 1 started $forked "$tmp/far.py"
 says "... name the cure" "$tmp/err" \
 	'ranks 0 and 1 are on different hosts, .*: start all ranks with mpirun, as rank 0 was not'
 if [ -e "$build/lib/libccs_mpi.so" ]; then
-	status "ranks on two hosts, one without a plug-in" 1 started "$python" "$tmp/far.py" without
+	status "ranks on two hosts, one without a plug-in" 1 started $forked "$tmp/far.py" without
 	says "... both say so" "$tmp/err" 'connects by MPI: rank 1: this needs MPI: CCS_MPI_PLUGIN is none'
 	says "... alike" "$tmp/other" 'connects by MPI: rank 1: this needs MPI: CCS_MPI_PLUGIN is none'
 fi
@@ -152,18 +169,21 @@ end
 	holds "by MPI: a rank that ends" test $got != 0 -a $got != 124
 	says "... is named by the one that waits for it" "$tmp/err" \
 		'CcsError: .*rank 1 has freed the communicator, and rank 0 waits for it$'
-	# shellcheck disable=SC2086
-	far "by MPI" timeout 300 mpirun $options -np 4 "$python" tests/python/torch_mpi.py "$tmp" pretend
 fi
-no_hosts() { echo "skip - ranks of two network namespaces: $1"; }
+# The same by ranks of two network namespaces, or, where these cannot be made, by ranks that only say so.
+pretend() {
+	echo "skip - ranks of two network namespaces: $1"
+	[ ! -e "$CCS_MPI_PLUGIN" ] || ! command -v mpirun >/dev/null 2>&1 ||
+		far "by MPI" timeout 300 mpirun $options -np 4 "$python" tests/python/torch_mpi.py "$tmp" pretend
+}
 if [ -z "$options" ]; then
-	no_hosts "this test can start them by Open MPI alone"
+	pretend "this test can start them by Open MPI alone"
 elif [ ! -e "$CCS_MPI_PLUGIN" ]; then
-	no_hosts "there is no plug-in for MPI"
+	pretend "there is no plug-in for MPI"
 elif [ "$(id -u)" != 0 ]; then
-	no_hosts "only root can make them"
+	pretend "only root can make them"
 elif ! make_hosts; then
-	no_hosts "$(head -1 "$tmp/why")"
+	pretend "$(head -1 "$tmp/why")"
 else
 	far "of two hosts" hosts 4 "$python" tests/python/torch_mpi.py "$tmp"
 fi
