@@ -235,6 +235,27 @@ static const struct {
 	  "  for k in 0..clog2(N) {\n    step {\n"
 	  "      send t[0..0] to (rank + (1 << k)) % N\n"
 	  "      recv u[0..0] from (rank - (1 << k)) % N\n    }\n  }\n}\n" },
+	/* a row reads a block that is not there; a copy fills a scratch too late */
+	{ "-n 128", "schedule unfilled(X = 2)\n  implements allgather(in a[1], out b[N])\n"
+		    "  where N % X == 0\n{\n  let Y = N / X\n  let x = rank % X\n"
+		    "  let y = rank / X\n  if y < 50 { copy a into b[rank] }\n"
+		    "  for s in 0..X - 1 {\n    step {\n"
+		    "      send b[y * X + (x - s) % X] to y * X + (x + 1) % X\n"
+		    "      recv b[y * X + (x - s - 1) % X] from y * X + (x - 1) % X\n    }\n  }\n"
+		    "  if y >= 50 { copy a into b[rank] }\n"
+		    "  for s in 0..Y - 1 {\n    step {\n"
+		    "      send b[(y - s) % Y * X .. (y - s) % Y * X + X] to (y + 1) % Y * X + x\n"
+		    "      recv b[(y - s - 1) % Y * X .. (y - s - 1) % Y * X + X] from\n"
+		    "        (y - 1) % Y * X + x\n    }\n  }\n}\n" },
+	{ "-n 128", "schedule unfilled_scratch(X = 2)\n  implements allreduce(inout data[1])\n"
+		    "  where N % X == 0\n{\n  let x = rank % X\n  scratch t[1]\n  scratch u[1]\n"
+		    "  if rank < 100 { copy data into t }\n  for s in 1..X {\n    step {\n"
+		    "      send t to rank - x + (x + 1) % X\n"
+		    "      recv u from rank - x + (x - 1) % X\n    }\n    copy u into t\n"
+		    "    reduce u into data\n  }\n  copy data into t\n"
+		    "  for s in 1..N / X {\n    step {\n      send t to (rank + X) % N\n"
+		    "      recv u from (rank - X) % N\n    }\n    copy u into t\n"
+		    "    reduce u into data\n  }\n}\n" },
 	/* a message beside a loop: of too few ranks, before the loop for some, of another trip */
 	{ "-n 128", BINOMIAL("top", "rank < 100", "") },
 	{ "-n 128", BINOMIAL("top", "rank != 96", "  if rank == 96 { send data to 1 }\n") },

@@ -10,9 +10,10 @@
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/affine/forms.h"
 
-#define QUOTIENTS 4 /* greatest |x / m|, if m is not constant */
-#define FEW 16	    /* most values of a factor */
-#define CASES 8	    /* most pieces of a value: with more, isl is slow */
+#define QUOTIENTS 4   /* greatest |x / m|, if m is not constant */
+#define FEW 16	      /* most values of a factor */
+#define MOST_BITS 255 /* greatest number whose bits are taken */
+#define CASES 8	      /* most pieces of a value: with more, isl is slow */
 #define MOST_ENTRIES \
 	512u /* of a table: each is a piece of its value, and pieces are intersected in pairs */
 
@@ -127,7 +128,27 @@ static isl_pw_aff *truth(isl_set *s)
 	return s ? isl_set_indicator_function(s) : NULL;
 }
 
-/* Shifts and bits: of constants, or where they equal a product or a remainder. */
+/* x & y, x | y or x ^ y for a number y: bit k of x is floor(x / 2^k) % 2. */
+static isl_pw_aff *bits_of(struct forms *f, enum expr_op op, const isl_pw_aff *x, int64_t y)
+{
+	isl_pw_aff *both = forms_constant(f, 0), *sum;
+
+	for (int64_t k = 1; k <= y; k *= 2)
+		if (y & k) {
+			isl_pw_aff *bit = isl_pw_aff_mod_val(affine_share(x, k),
+							     isl_val_int_from_si(f->isl, 2));
+			both = isl_pw_aff_add(
+				both,
+				isl_pw_aff_scale_val(bit, isl_val_int_from_si(f->isl, (long)k)));
+		}
+	if (op == OP_BAND)
+		return isl_pw_aff_coalesce(both);
+	sum = isl_pw_aff_add(isl_pw_aff_copy((isl_pw_aff *)x), forms_constant(f, y));
+	both = isl_pw_aff_scale_val(both, isl_val_int_from_si(f->isl, op == OP_BXOR ? -2 : -1));
+	return isl_pw_aff_coalesce(isl_pw_aff_add(sum, both));
+}
+
+/* Shifts and bits: of numbers, or with numbers. */
 static isl_pw_aff *bits(struct walk *w, const struct expr *e, isl_pw_aff *a, isl_pw_aff *b)
 {
 	int64_t x = 0, y = 0;
@@ -148,6 +169,8 @@ static isl_pw_aff *bits(struct walk *w, const struct expr *e, isl_pw_aff *a, isl
 		return forms_constant(f, e->op == OP_BAND  ? x & y
 					 : e->op == OP_BOR ? x | y
 							   : x ^ y);
+	if (!shift && (first || second) && (first ? x : y) >= 0 && (first ? x : y) <= MOST_BITS)
+		return bits_of(f, e->op, first ? b : a, first ? x : y);
 	f->powers |= !f->why;
 	return failed(w, e->span,
 		      shift ? "a shift by something other than a number"

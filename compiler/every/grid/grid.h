@@ -219,8 +219,11 @@ isl_map *grid_links(struct grid *g, const struct decl *topology);
 /* ---- grid_calls.c ---- */
 /* A callee's effect in a group of ranks that differ in digit `number`. */
 struct grid_call {
-	isl_map *holds;	   /* contributions at its end: (rank, part) -> (rank, part), or rank ->
+	isl_map *holds; /* contributions at its end: (rank, part) -> (rank, part), or rank ->
 			      rank where each part is by itself */
+	isl_map *
+		reads; /* the (rank, part) or ranks of which it reads what they hold at its begin -> the
+			      same; NULL: perhaps of all */
 	isl_map *messages; /* rank -> rank */
 	bool parts;	   /* its view has a part for each rank of the group; else one part */
 	bool whole;	   /* holds is rank -> rank; parts are then single chunks, */

@@ -56,6 +56,21 @@ static isl_map *of_numbers(isl_map *m, uint32_t dims, bool chunks, const char *n
 	return isl_map_coalesce(isl_map_set_dim_name(m, isl_dim_param, 0, name));
 }
 
+/* Adds the initial chunks that operations read; the last reads, "f0", are of the effect's. */
+static isl_stat add_read(isl_map *m, void *arg)
+{
+	isl_map **to = arg;
+	const char *read = isl_map_get_tuple_name(m, isl_dim_in);
+	const char *of = isl_map_get_tuple_name(m, isl_dim_out);
+	bool some = read && *read != 'f' && of && !strcmp(of, "b0");
+
+	isl_set *chunks = isl_map_range(m);
+	if (some)
+		return add_map(isl_set_identity(chunks), to);
+	isl_set_free(chunks);
+	return isl_stat_ok;
+}
+
 /* The effect that the proof shows, as relations of ranks and parts of the group. False: it cannot
  * be used in a group. */
 static bool take_effect(struct forms *f, const struct affine_proof *p, const char *name,
@@ -64,6 +79,7 @@ static bool take_effect(struct forms *f, const struct affine_proof *p, const cha
 	isl_union_map *ends = values_ends(f, &p->flow, p->holdings, NULL);
 
 	isl_union_map_foreach_map(ends, add_map, &to->holds);
+	isl_union_map_foreach_map(p->flow.see, add_read, &to->reads);
 	isl_union_map_free(ends);
 	for (uint32_t i = 0; i < p->pairs.n; i++)
 		add_map(of_numbers(isl_map_copy(p->pairs.v[i].map), f->dims, false, name),
@@ -71,6 +87,8 @@ static bool take_effect(struct forms *f, const struct affine_proof *p, const cha
 	if (!to->holds || f->some)
 		return false;
 	to->holds = of_numbers(to->holds, f->dims, to->parts, name);
+	if (to->reads)
+		to->reads = of_numbers(to->reads, f->dims, to->parts, name);
 	to->whole = to->large = !to->parts;
 	return true;
 }
@@ -290,6 +308,7 @@ bool grid_call(struct grid_run *r, const struct stmt *call, uint32_t number, str
 void grid_call_free(struct grid_call *c)
 {
 	isl_map_free(c->holds);
+	isl_map_free(c->reads);
 	isl_map_free(c->messages);
 	json_decref(c->certificate);
 }

@@ -157,12 +157,30 @@ static bool linked(const struct grid_run *r, const struct grid_call *c, uint32_t
 	return ok;
 }
 
+/* Whether what the callees read has values. */
+static bool read_values(struct grid_run *r, const struct grid_call *c, uint32_t number,
+			const isl_set *mine)
+{
+	isl_set *known = isl_map_domain(isl_map_copy(r->holds));
+	bool ok = isl_set_is_subset((isl_set *)mine, known) == isl_bool_true;
+
+	if (!ok && c->reads) {
+		isl_set *read = isl_map_domain(lifted(r->g, isl_map_copy(c->reads), number,
+						      c->whole ? LIFT_ONE : LIFT_PARTS));
+		read = isl_set_intersect(read, isl_set_copy((isl_set *)mine));
+		ok = isl_set_is_subset(read, known) == isl_bool_true;
+		isl_set_free(read);
+		r->wordless = "a certificate cannot express calls on chunks without values";
+	}
+	isl_set_free(known);
+	return ok;
+}
+
 bool grid_make_calls(struct grid_run *r, const struct grid_call *c, uint32_t number, isl_set *mine,
 		     struct span at)
 {
-	isl_set *known = isl_map_domain(isl_map_copy(r->holds));
-	bool ok = isl_set_is_subset(mine, known) == isl_bool_true;
-	isl_set_free(known);
+	bool ok = read_values(r, c, number, mine);
+
 	if (!ok || !linked(r, c, number, mine)) {
 		isl_set_free(mine);
 		return grid_fail(

@@ -187,6 +187,16 @@ static bool as_asked(struct grid_run *r)
 	return true;
 }
 
+/* Whether it is a copy before messages: it may fill the scratch that these send. */
+static bool fills_messages(const struct stmt *s)
+{
+	bool copy = s->kind == S_COPY;
+
+	while (s && (s->kind == S_COPY || s->kind == S_LET || s->kind == S_FN))
+		s = s->next;
+	return copy && s && s->kind != S_STEP && grid_has_messages(s);
+}
+
 /* Runs the statement *s of the main text, and perhaps those after it: *s becomes the last of them. */
 static bool statement(struct grid_run *r, const struct stmt **at)
 {
@@ -196,6 +206,9 @@ static bool statement(struct grid_run *r, const struct stmt **at)
 		return grid_within(r, s);
 	if (s->kind != S_STEP && grid_has_messages(s))
 		return grid_rows(r, at);
+	if (fills_messages(s) && grid_rows(r, at))
+		return true;
+	r->g->why = NULL;
 	if (s->kind == S_STEP || s->kind == S_COPY || s->kind == S_REDUCE_INTO ||
 	    s->kind == S_FOR || s->kind == S_IF)
 		return grid_step(r, s);
@@ -343,7 +356,7 @@ struct every grid_prove(struct ctx *c, const struct instance *in, bool certifica
 		return e;
 	e = prove_so(c, in, true, certificate, w);
 	struct every other = e.proved ? e : prove_so(c, in, false, certificate, w);
-	return other.proved ? other : e;
+	return other.proved || other.line > e.line ? other : e;
 }
 #else
 #include "compiler/every/every.h"

@@ -395,6 +395,15 @@ static isl_set *branch(struct grid *g, const struct stmt *s, uint32_t *zero)
 	return grid_where(g, e);
 }
 
+/* Whether a statement only fills a scratch: for what follows, as the text loses what scratches hold. */
+static bool fills_scratch(const struct rows *t, const struct stmt *s)
+{
+	for (uint32_t b = 0; s->kind == S_COPY && b < t->g->nbuffers; b++)
+		if (t->g->buffers[b].def->sym == s->y->sym)
+			return t->g->buffers[b].def->dir == DIR_SCRATCH;
+	return s->kind == S_LET || s->kind == S_FN;
+}
+
 /* Runs statements in groups of ranks that differ in one digit, from *s on; or, with `inner`, the body of
  * the branch *s in those of the ranks that come to it. */
 static bool along(struct grid_run *r, const struct stmt **s, uint32_t number, bool inner)
@@ -404,12 +413,19 @@ static bool along(struct grid_run *r, const struct stmt **s, uint32_t number, bo
 	struct stmt *body = NULL, **to = &body;
 	const struct stmt *at = inner ? (*s)->body : *s, *last = *s;
 	isl_set *who = inner ? branch(g, *s, &t.zero) : grid_any(g);
+	struct stmt **end = to;
 
 	t.views = ARENA_ARRAY(g->arena, struct rows_view, g->nbuffers + 1);
-	for (; who && at; last = inner ? *s : at, at = at->next)
+	for (; who && at; at = at->next) {
 		if ((inner || (at->kind != S_LET && at->kind != S_FN)) /* done by names() */ &&
 		    !append(&t, at, &to))
 			break;
+		if (inner || !fills_scratch(&t, at)) {
+			last = inner ? *s : at;
+			end = to;
+		}
+	}
+	*end = NULL;
 	g->why = NULL;
 	bool ok = who && (!inner || !at) && body && t.main != NONE && run(r, &t, *s, body, who);
 	isl_set_free(who);

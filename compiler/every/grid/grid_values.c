@@ -99,6 +99,23 @@ static bool turned_remainder(struct grid *g, const struct polynomial *a, const s
 	return true;
 }
 
+/* a % b. As b = w * factor and a = r + w * q with 0 <= r < w, it is r + w * (q % factor): of (rank + X) % N it
+ * is x + X * ((y + 1) % Y). */
+static bool remainder_of(struct grid *g, const struct polynomial *a, const struct polynomial *b,
+			 struct span at, struct polynomial *to)
+{
+	struct polynomial w, q, r, rest;
+
+	for (uint32_t k = 0; k < g->m; k++) {
+		struct polynomial factor = grid_atom(k);
+		if (grid_divide(g, b, &factor, &w, &rest) && !rest.n && !grid_equal(b, &factor) &&
+		    grid_divide(g, a, &w, &q, &r) && turned_remainder(g, &q, &factor, at, &rest) &&
+		    grid_product(&w, &rest, &rest))
+			return grid_sum(&r, 1, &rest, to) || grid_fail(g, at, "a long sum");
+	}
+	return turned_remainder(g, a, b, at, to);
+}
+
 /* ---- expressions ----------------------------------------------------------------------------- */
 
 /* Whether 64 bits hold sums of a few such values, for every size. The product of all factors is N,
@@ -143,8 +160,7 @@ static bool binary(struct grid *g, const struct expr *e, struct polynomial *to)
 		*to = e->op == OP_DIV ? q : r;
 		return true;
 	}
-	return e->op == OP_MOD ? turned_remainder(g, &a, &b, e->span, to)
-			       : grid_fail(g, e->span, why);
+	return e->op == OP_MOD ? remainder_of(g, &a, &b, e->span, to) : grid_fail(g, e->span, why);
 }
 
 static bool call(struct grid *g, const struct expr *e, struct polynomial *to)
