@@ -75,7 +75,7 @@ struct time_chart {
 		bool shown;
 		uint32_t tracks; /* set before time_chart_begin */
 		double y, high;
-	} * lanes;  /* [nranks] */
+	} *lanes;   /* [nranks] */
 	double key; /* the legend ends here */
 };
 
