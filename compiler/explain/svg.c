@@ -121,7 +121,8 @@ static void draw_circle(struct svg *s, double radius)
 /* ---- the map: how much each rank sends in each step, and some steps of some ranks in full --------- */
 
 /* The most that a rank sends in a step, for each place of the map: some ranks and some steps; in S,
- * as the head has it. The moves of a step are ordered by receiver: each sender's are summed first. Returns [columns][rows]. */
+ * as the head has it. The moves of a step are ordered by receiver: each sender's are summed first.
+ * Returns [columns][rows]. */
 static double *amounts(const struct script *x, uint32_t columns, uint32_t rows, double *most)
 {
 	const struct program *p = x->r.p;
@@ -147,46 +148,6 @@ static double *amounts(const struct script *x, uint32_t columns, uint32_t rows, 
 		}
 	}
 	return map;
-}
-
-static void amounts_map(struct svg *s)
-{
-	uint32_t nranks = s->x->r.p->nranks, steps = s->x->last;
-	uint32_t rows = nranks < MAP_ROWS ? nranks : MAP_ROWS;
-	uint32_t columns = steps < MAP_STEPS ? steps : MAP_STEPS;
-	double most = 0, *sent = amounts(s->x, columns, rows, &most);
-	double wide = fmin((MAP_WIDTH - MAP_LEFT - 20) / columns, 40);
-
-	svg_put(s,
-		"<rect class='lane map' data-steps='%u' data-columns='%u' x='%g' y='%g' width='%g' "
-		"height='%g'/>\n",
-		steps, columns, MAP_LEFT, s->y, wide * columns, MAP_HIGH);
-	for (uint32_t c = 0; c < columns; c++)
-		for (uint32_t r = 0, end; r < rows; r = end) {
-			const double *v = &sent[(size_t)c * rows];
-			uint32_t step = 1 + (uint32_t)((uint64_t)c * steps / columns);
-			double y = MAP_HIGH * r / rows;
-
-			for (end = r + 1; end < rows && v[end] == v[r]; end++)
-				;
-			if (v[r] <= 0)
-				continue;
-			svg_put(s,
-				"<rect class='heat' data-step='%u' x='%g' y='%g' width='%g' height='%g' "
-				"opacity='%.2f'><title>step %u, from rank %u on: %.3g S</title></rect>\n",
-				step, MAP_LEFT + wide * c, s->y + y, wide < 3 ? wide : wide - 1,
-				MAP_HIGH * end / rows - y, 0.15 + 0.85 * v[r] / most, step,
-				(uint32_t)((uint64_t)r * nranks / rows), v[r]);
-		}
-	svg_say(s, "class='dim'", 16, s->y + 9, "rank 0");
-	svg_say(s, "class='dim'", 16, s->y + MAP_HIGH, "%u", nranks - 1);
-	svg_say(s, "class='dim'", MAP_LEFT, s->y + MAP_HIGH + 14,
-		steps == 1 ? "step 1" : "steps 1 to %u", steps);
-	s->y += MAP_HIGH + 34;
-	svg_lines(s, "dim",
-		  "How much each rank sends in each step; darkest: %.3g S. --rank, --step and "
-		  "--chunk draw a part in full.",
-		  most);
 }
 
 /* Marks one more, if there is room for it. */
@@ -227,6 +188,46 @@ static void full(struct svg *s, const struct frame *f, const char *which)
 	svg_lanes_width(s, &l);
 	svg_lanes(s, &l);
 	s->y += 14;
+}
+
+static void amounts_map(struct svg *s)
+{
+	uint32_t nranks = s->x->r.p->nranks, steps = s->x->last;
+	uint32_t rows = nranks < MAP_ROWS ? nranks : MAP_ROWS;
+	uint32_t columns = steps < MAP_STEPS ? steps : MAP_STEPS;
+	double most = 0, *sent = amounts(s->x, columns, rows, &most);
+	double wide = fmin((MAP_WIDTH - MAP_LEFT - 20) / columns, 40);
+
+	svg_put(s,
+		"<rect class='lane map' data-steps='%u' data-columns='%u' x='%g' y='%g' width='%g' "
+		"height='%g'/>\n",
+		steps, columns, MAP_LEFT, s->y, wide * columns, MAP_HIGH);
+	for (uint32_t c = 0; c < columns; c++)
+		for (uint32_t r = 0, end; r < rows; r = end) {
+			const double *v = &sent[(size_t)c * rows];
+			uint32_t step = 1 + (uint32_t)((uint64_t)c * steps / columns);
+			double y = MAP_HIGH * r / rows;
+
+			for (end = r + 1; end < rows && v[end] == v[r]; end++)
+				;
+			if (v[r] <= 0)
+				continue;
+			svg_put(s,
+				"<rect class='heat' data-step='%u' x='%g' y='%g' width='%g' height='%g' "
+				"opacity='%.2f'><title>step %u, from rank %u on: %.3g S</title></rect>\n",
+				step, MAP_LEFT + wide * c, s->y + y, wide < 3 ? wide : wide - 1,
+				MAP_HIGH * end / rows - y, 0.15 + 0.85 * v[r] / most, step,
+				(uint32_t)((uint64_t)r * nranks / rows), v[r]);
+		}
+	svg_say(s, "class='dim'", 16, s->y + 9, "rank 0");
+	svg_say(s, "class='dim'", 16, s->y + MAP_HIGH, "%u", nranks - 1);
+	svg_say(s, "class='dim'", MAP_LEFT, s->y + MAP_HIGH + 14,
+		steps == 1 ? "step 1" : "steps 1 to %u", steps);
+	s->y += MAP_HIGH + 34;
+	svg_lines(s, "dim",
+		  "How much each rank sends in each step; darkest: %.3g S. --rank, --step and "
+		  "--chunk draw a part in full.",
+		  most);
 }
 
 static void draw_map(struct svg *s)
