@@ -121,6 +121,8 @@ struct holding {
 		colour; /* number of the chunk that its data is of, or of the rank that it is from */
 };
 
+/** Makes the moves of a run, and finds where data is promised. */
+void explain_run(struct script *x, const struct order *order);
 /** The relation of a value to a rank's cell. */
 struct holding explain_holding(struct script *x, uint32_t id, uint32_t rank, uint32_t cell);
 /** [nranks][r.width]: the values before the run. */
@@ -164,6 +166,32 @@ const struct order *explain_run_far(struct script *x, struct program *p);
 /** Lists them, marks the moves that they are about, and finds how
  *  each rank ends. O(moves) for each of the first errors. */
 void explain_find_faults(struct script *x);
+
+/* ---- svg_lanes.c: time from left to right, ranks from top to bottom ---------------------- */
+
+/* The drawn part of the run, and its geometry. */
+struct lanes {
+	const uint32_t *ranks, *cells;
+	const struct frame *frames; /* columns, behind that of the start */
+	uint32_t nranks, ncells, nframes;
+	double words; /* length of the longest text at a lane's end */
+	bool whole;   /* from the start of the run to its end, with the errors there */
+	bool inner;   /* without messages from or to other ranks, or of other chunks */
+	/* by svg_lanes_width */
+	double cell, gap;  /* width of a column, and between two */
+	double high;	   /* of a cell */
+	double left, top;  /* of the first column and lane */
+	double lane, step; /* height of a lane, and from one to the next */
+	double margin;	   /* right of the last column */
+	uint32_t *row;	   /* [width]: of a chunk in its lane, or NONE */
+	uint32_t *lane_of; /* [nranks], or NONE */
+	double *y;	   /* [ncells]: of a row in its lane */
+};
+
+struct svg;
+double svg_lanes_width(struct svg *s, struct lanes *l);
+/** Draws it below s->y, and moves that. O(stores + columns * ranks * chunks). */
+void svg_lanes(struct svg *s, struct lanes *l);
 
 /* ---- the printers -------------------------------------------------------------------------- */
 

@@ -108,10 +108,8 @@ static void print_steps(struct script *x, FILE *out)
 
 static void print_head(struct script *x, FILE *out)
 {
-	bool twice = false;
+	bool twice = diags_have(x->r.c->diags, x->first_diag, 404);
 
-	for (uint32_t i = 0; i < x->nerrors; i++)
-		twice |= x->errors[i].diag->code == 404;
 	fprintf(out, "%s\n", explain_title(x));
 	if (shows_tables(x)) {
 		fprintf(out,

@@ -26,9 +26,10 @@ struct printer {
 
 /* Where the data of a store was before; NONE: it was there at the start. */
 struct origin {
-	uint32_t move;	     /* of the store */
-	uint32_t earlier;    /* store of the same cell before it */
-	uint32_t from, onto; /* the stores of the two values that it was made of */
+	uint32_t move; /* of the store */
+	uint32_t
+		earlier; /* store of the same cell before it: what it was combined with, if it was */
+	uint32_t from;	 /* the store of the value that it took */
 };
 
 /* Prints; each ' of the format is a ". A comma at its begin is left out where a list begins. */
@@ -125,7 +126,6 @@ static void trace_move(struct printer *w, uint32_t k)
 			.move = k,
 			.earlier = last[s->cell],
 			.from = m->send == m->recv ? last[cell] : find_sent(w, m, s, cell),
-			.onto = s->reduced ? last[s->cell] : NONE,
 		};
 	}
 	for (uint32_t i = m->first; i < m->first + m->n; i++)
@@ -151,7 +151,7 @@ static void put_holds(struct printer *w, uint32_t id, uint32_t rank, uint32_t ce
 	if (store != NONE)
 		put(w, ",'from':%s", origin(w, w->origins[store].from));
 	if (store != NONE && w->x->stores[store].reduced)
-		put(w, ",'onto':%s", origin(w, w->origins[store].onto));
+		put(w, ",'onto':%s", origin(w, w->origins[store].earlier));
 	put(w, "}");
 }
 

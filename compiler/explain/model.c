@@ -1,5 +1,5 @@
 /*
- * The model of `ccc explain`, and the way from a program to it and to a printer: see explain.h.
+ * The model of `ccc explain`: see explain.h.
  *
  * The program is run once on symbolic values; its stores are put in the order of steps, and of ranks
  * within each. That is a legal order, since a message from another rank began in an earlier step, and
@@ -199,6 +199,19 @@ struct holding explain_holding(struct script *x, uint32_t id, uint32_t rank, uin
 	return h;
 }
 
+void explain_run(struct script *x, const struct order *order)
+{
+	x->r.silent = true;
+	x->r.hook = record;
+	x->r.arg = x;
+	replay_run(&x->r, order);
+	x->sent = ARENA_ARRAY(x->arena, double, x->r.p->nranks);
+	replay_sent(&x->r, x->sent);
+	add_lost(x);
+	sort(x);
+	find_promises(x);
+}
+
 /* ---- texts ---------------------------------------------------------------------------------- */
 
 static const char *put_shares(struct script *x, const struct share *v, uint32_t n, uint32_t cell)
@@ -296,53 +309,4 @@ const char *explain_title(struct script *x)
 
 	return arena_printf(x->arena, "%s: %s on %s%s", d->name.name, d->contract_name.name,
 			    arena_count(x->arena, p->nranks, "rank"), root);
-}
-
-/* ---- all of it -------------------------------------------------------------------------------- */
-
-bool explain(struct ctx *c, struct program *p, const struct contract *contract,
-	     const struct order *order, uint32_t first_diag, const struct shown *view, FILE *out,
-	     const char **why)
-{
-	struct script *x = ARENA_NEW(c->scratch, struct script);
-	struct diags none = { .arena = c->scratch, .sources = c->sources };
-
-	x->arena = c->scratch;
-	x->quiet = *c;
-	x->quiet.diags = &none;
-	x->right = order != NULL;
-	x->first_diag = x->right ? UINT32_MAX : first_diag;
-	x->contract = contract;
-	x->combines = contract && contract->any_reduced;
-	if (!replay_init(&x->r, c, p, c->scratch))
-		return true;
-	if (!explain_view_read(x, view, why))
-		return false;
-	x->r.silent = true;
-	x->r.hook = record;
-	x->r.arg = x;
-	replay_run(&x->r, order ? order : explain_run_far(x, p));
-	x->sent = ARENA_ARRAY(x->arena, double, p->nranks);
-	replay_sent(&x->r, x->sent);
-	add_lost(x);
-	sort(x);
-	explain_find_faults(x);
-	find_promises(x);
-	explain_view_moves(x);
-	if (view->format != FORMAT_TEXT && view->steps.n && view->steps.v[0] > x->last) {
-		*why = arena_printf(c->arena, "--step: there is no step %u; the last is %u",
-				    view->steps.v[0], x->last);
-		return false;
-	}
-	switch (view->format) {
-	case FORMAT_JSON: explain_json(x, false, out); break;
-	case FORMAT_SVG: explain_svg(x, out); break;
-	case FORMAT_HTML: explain_html(x, out); break;
-	case FORMAT_TEXT:
-	case FORMAT_CSV:
-	case FORMAT_TRACE:
-	case FORMAT_TUNING:
-	case NFORMATS: explain_text(x, out);
-	}
-	return true;
 }

@@ -13,7 +13,7 @@
 /* Beyond these a page does not play: what a screen can show, and 5 MB of JSON. */
 #define MAX_RANKS 16u
 #define MAX_CHUNKS 64u	 /* a rank */
-#define MAX_MOVED 20000u /* chunks, in all steps */
+#define MAX_MOVED 20000u /* moves, and their chunks */
 
 extern const char page_js[];
 
@@ -45,37 +45,21 @@ static void print_sources(struct svg *s)
 	}
 }
 
-/* Why it is too large to play, or NULL. */
-static const char *too_large(const struct script *x)
+void explain_html(struct script *x, FILE *out)
 {
+	struct svg s = { .c = x->r.c, .x = x, .out = out, .title = explain_title(x) };
 	uint64_t moved = 0;
 
 	for (uint32_t k = 0; k < x->n; k++)
 		moved += x->moves[k].shown ? x->moves[k].n + 1 : 0;
-	const struct {
-		uint64_t n, most;
-		const char *what;
-	} sizes[] = { { x->nranks, MAX_RANKS, "ranks" },
-		      { x->ncells, MAX_CHUNKS, "chunks a rank" },
-		      { moved, MAX_MOVED, "chunks move" } };
-	for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
-		if (sizes[i].n > sizes[i].most)
-			return arena_printf(x->arena, "%" PRIu64 " %s; a page plays %" PRIu64,
-					    sizes[i].n, sizes[i].what, sizes[i].most);
-	return NULL;
-}
-
-void explain_html(struct script *x, FILE *out)
-{
-	struct svg s = { .c = x->r.c, .x = x, .out = out, .title = explain_title(x) };
-	const char *large = too_large(x);
-
-	page_begin(&s, !large);
-	if (large)
+	bool plays = x->nranks <= MAX_RANKS && x->ncells <= MAX_CHUNKS && moved <= MAX_MOVED;
+	page_begin(&s, plays);
+	if (!plays)
 		fprintf(out,
-			"<p id=\"large\">Too large to play: %s. --rank, --step and --chunk show a "
+			"<p id=\"large\">Too large to play: %u ranks, %u chunks a rank, %" PRIu64
+			" moves and moved chunks; a page plays %u, %u and %u. --rank, --step and --chunk show a "
 			"part.</p>\n",
-			large);
+			x->nranks, x->ncells, moved, MAX_RANKS, MAX_CHUNKS, MAX_MOVED);
 	fputs("<main>\n", out);
 	if (!x->right) {
 		struct printed *text = printed_begin(x->arena);
@@ -89,7 +73,7 @@ void explain_html(struct script *x, FILE *out)
 	fputs("</section>\n<section id=\"picture\" aria-label=\"All steps\">\n", out);
 	explain_svg(x, out);
 	fputs("</section>\n</main>\n", out);
-	if (!large) {
+	if (plays) {
 		fputs("<script type=\"application/json\" id=\"model\">\n", out);
 		explain_json(x, true, out);
 		fprintf(out, "</script>\n<script>\n%s</script>\n", page_js);

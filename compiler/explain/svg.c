@@ -8,7 +8,8 @@
  * programs look for: an element of class `message` for each move, of class `cell` for what a chunk
  * holds over some columns, of class `column` for each step; faults have class `fault`, too.
  */
-#include "compiler/explain/svg_lanes.h"
+#include "compiler/draw/draw.h"
+#include "compiler/explain/explain.h"
 
 #include <math.h>
 #include <string.h>
@@ -65,85 +66,54 @@ static void legend(struct svg *s)
 	svg_lines(s, "dim", "%s", text);
 }
 
-/* ---- the circle of waits of a deadlock, E0304: each rank, with the line and step where it stands ---- */
-
-struct circle {
-	uint32_t n;	   /* ranks that are drawn */
-	uint32_t left_out; /* behind the first n - 1 of them */
-	struct seat {
-		const struct ending *e; /* NULL: the view leaves it out */
-		double turn, x, y;
-	} at[MOST_IN_CIRCLE];
-};
-
-/* Below s->y, with its middle in the picture's. */
-static struct circle circle(const struct svg *s, double radius)
+/* The circle of waits of a deadlock, E0304: each rank, and next to it, away from the middle, the line and
+ * step where it stands, and why. Of many ranks there is a gap before the last. */
+static void draw_circle(struct svg *s, double radius)
 {
 	const struct script *x = s->x;
 	uint32_t all = x->ncircle, n = all < MOST_IN_CIRCLE ? all : MOST_IN_CIRCLE;
-	struct circle c = { .n = n, .left_out = all - n };
+	double turn = 6.283185307179586 / n, first = -1.5707963267948966;
+	double side = n == 2 ? 24 : 0; /* two edges between the same ranks */
 
 	for (uint32_t i = 0; i < n; i++) {
-		struct seat *at = &c.at[i];
+		double cx = s->width / 2, cy = s->y + 62 + radius;
+		double dx = cos(first + turn * i), dy = sin(first + turn * i);
+		double x1 = cx + radius * dx, x2 = cx + radius * cos(first + turn * (i + 1));
+		double y1 = cy + radius * dy, y2 = cy + radius * sin(first + turn * (i + 1));
+		double d = hypot(x2 - x1, y2 - y1), ux = (x2 - x1) / d, uy = (y2 - y1) / d;
+		double mx = (x1 + x2) / 2 + uy * (side + d / 8);
+		double my = (y1 + y2) / 2 - ux * (side + d / 8);
+		const struct ending *e = NULL;
 
-		at->turn = 6.283185307179586 * i / n - 1.5707963267948966;
-		at->x = s->width / 2 + radius * cos(at->turn);
-		at->y = s->y + 62 + radius + radius * sin(at->turn);
+		svg_put(s,
+			"<path class='wait fault' data-code='E0304' d='M%g %gQ%g %g %g %g' "
+			"marker-end='url(#a10)'/>\n",
+			x1 + ux * 22 + uy * side / 4, y1 + uy * 22 - ux * side / 4, mx, my,
+			x2 - ux * 22 + uy * side / 4, y2 - uy * 22 - ux * side / 4);
+		if (all > n && i + 2 == n)
+			svg_say(s, "class='dim' text-anchor='middle'", mx, my - 6, "and %u more",
+				all - n);
 		for (uint32_t k = 0; k < x->nendings; k++)
 			if (x->endings[k].place == (i + 1 < n ? i : all - 1))
-				at->e = &x->endings[k];
-	}
-	return c;
-}
-
-/* A rank, and why it waits, next to it, away from the middle. */
-static void seat(struct svg *s, const struct seat *at)
-{
-	double dx = cos(at->turn), x = at->x + dx * 32;
-	double y = at->y + sin(at->turn) * (fabs(dx) < 0.2 ? 46 : 30) - 2;
-	const char *rest = at->e->text + strcspn(at->e->text, ";,");
-	const char *why = arena_printf(
-		s->x->arena, "class='why fault' data-code='E0304' data-rank='%u' text-anchor='%s'",
-		at->e->rank,
-		dx > 0.2    ? "start"
-		: dx < -0.2 ? "end"
-			    : "middle");
-
-	svg_say(s, why, x, y, "%s", explain_ending_text(s->x, at->e));
-	svg_say(s, why, x, y + 14, "%s", rest + strspn(rest, ";, "));
-	svg_put(s,
-		"<circle class='rank fault' data-code='E0304' data-rank='%u' cx='%g' cy='%g' r='18'/>",
-		at->e->rank, at->x, at->y);
-	svg_say(s, "class='title' text-anchor='middle'", at->x, at->y + 4, "%u", at->e->rank);
-}
-
-/* From a rank to the one that it waits for, within the circle; i is a gap before the last. */
-static void edge(struct svg *s, const struct circle *c, uint32_t i)
-{
-	const struct seat *a = &c->at[i], *b = &c->at[(i + 1) % c->n];
-	double dx = b->x - a->x, dy = b->y - a->y, d = hypot(dx, dy), ux = dx / d, uy = dy / d;
-	double side = c->n == 2 ? 24 : 0; /* two edges between the same ranks */
-	double mx = (a->x + b->x) / 2 + uy * (side + d / 8);
-	double my = (a->y + b->y) / 2 - ux * (side + d / 8);
-
-	svg_put(s,
-		"<path class='wait fault' data-code='E0304' d='M%g %gQ%g %g %g %g' "
-		"marker-end='url(#a10)'/>\n",
-		a->x + ux * 22 + uy * side / 4, a->y + uy * 22 - ux * side / 4, mx, my,
-		b->x - ux * 22 + uy * side / 4, b->y - uy * 22 - ux * side / 4);
-	if (c->left_out && i + 2 == c->n)
-		svg_say(s, "class='dim' text-anchor='middle'", mx, my - 6, "and %u more",
-			c->left_out);
-}
-
-static void draw_circle(struct svg *s, double radius)
-{
-	struct circle c = circle(s, radius);
-
-	for (uint32_t i = 0; i < c.n; i++) {
-		edge(s, &c, i);
-		if (c.at[i].e)
-			seat(s, &c.at[i]);
+				e = &x->endings[k];
+		if (!e) /* the view leaves it out */
+			continue;
+		const char *rest = e->text + strcspn(e->text, ";,");
+		const char *why = arena_printf(
+			x->arena,
+			"class='why fault' data-code='E0304' data-rank='%u' text-anchor='%s'",
+			e->rank,
+			dx > 0.2    ? "start"
+			: dx < -0.2 ? "end"
+				    : "middle");
+		double y = y1 + dy * (fabs(dx) < 0.2 ? 46 : 30) - 2;
+		svg_say(s, why, x1 + dx * 32, y, "%s", explain_ending_text(s->x, e));
+		svg_say(s, why, x1 + dx * 32, y + 14, "%s", rest + strspn(rest, ";, "));
+		svg_put(s,
+			"<circle class='rank fault' data-code='E0304' data-rank='%u' cx='%g' cy='%g' "
+			"r='18'/>",
+			e->rank, x1, y1);
+		svg_say(s, "class='title' text-anchor='middle'", x1, y1 + 4, "%u", e->rank);
 	}
 	s->y += 2 * radius + 134;
 }
@@ -151,7 +121,8 @@ static void draw_circle(struct svg *s, double radius)
 /* ---- the map: how much each rank sends in each step, and some steps of some ranks in full --------- */
 
 /* The most that a rank sends in a step, for each place of the map: some ranks and some steps; in S,
- * as the head has it. The moves of a step are ordered by receiver: each sender's are summed first. Returns [columns][rows]. */
+ * as the head has it. The moves of a step are ordered by receiver: each sender's are summed first.
+ * Returns [columns][rows]. */
 static double *amounts(const struct script *x, uint32_t columns, uint32_t rows, double *most)
 {
 	const struct program *p = x->r.p;
@@ -177,46 +148,6 @@ static double *amounts(const struct script *x, uint32_t columns, uint32_t rows, 
 		}
 	}
 	return map;
-}
-
-static void amounts_map(struct svg *s)
-{
-	uint32_t nranks = s->x->r.p->nranks, steps = s->x->last;
-	uint32_t rows = nranks < MAP_ROWS ? nranks : MAP_ROWS;
-	uint32_t columns = steps < MAP_STEPS ? steps : MAP_STEPS;
-	double most = 0, *sent = amounts(s->x, columns, rows, &most);
-	double wide = fmin((MAP_WIDTH - MAP_LEFT - 20) / columns, 40);
-
-	svg_put(s,
-		"<rect class='lane map' data-steps='%u' data-columns='%u' x='%g' y='%g' width='%g' "
-		"height='%g'/>\n",
-		steps, columns, MAP_LEFT, s->y, wide * columns, MAP_HIGH);
-	for (uint32_t c = 0; c < columns; c++)
-		for (uint32_t r = 0, end; r < rows; r = end) {
-			const double *v = &sent[(size_t)c * rows];
-			uint32_t step = 1 + (uint32_t)((uint64_t)c * steps / columns);
-			double y = MAP_HIGH * r / rows;
-
-			for (end = r + 1; end < rows && v[end] == v[r]; end++)
-				;
-			if (v[r] <= 0)
-				continue;
-			svg_put(s,
-				"<rect class='heat' data-step='%u' x='%g' y='%g' width='%g' height='%g' "
-				"opacity='%.2f'><title>step %u, from rank %u on: %.3g S</title></rect>\n",
-				step, MAP_LEFT + wide * c, s->y + y, wide < 3 ? wide : wide - 1,
-				MAP_HIGH * end / rows - y, 0.15 + 0.85 * v[r] / most, step,
-				(uint32_t)((uint64_t)r * nranks / rows), v[r]);
-		}
-	svg_say(s, "class='dim'", 16, s->y + 9, "rank 0");
-	svg_say(s, "class='dim'", 16, s->y + MAP_HIGH, "%u", nranks - 1);
-	svg_say(s, "class='dim'", MAP_LEFT, s->y + MAP_HIGH + 14,
-		steps == 1 ? "step 1" : "steps 1 to %u", steps);
-	s->y += MAP_HIGH + 34;
-	svg_lines(s, "dim",
-		  "How much each rank sends in each step; darkest: %.3g S. --rank, --step and "
-		  "--chunk draw a part in full.",
-		  most);
 }
 
 /* Marks one more, if there is room for it. */
@@ -257,6 +188,46 @@ static void full(struct svg *s, const struct frame *f, const char *which)
 	svg_lanes_width(s, &l);
 	svg_lanes(s, &l);
 	s->y += 14;
+}
+
+static void amounts_map(struct svg *s)
+{
+	uint32_t nranks = s->x->r.p->nranks, steps = s->x->last;
+	uint32_t rows = nranks < MAP_ROWS ? nranks : MAP_ROWS;
+	uint32_t columns = steps < MAP_STEPS ? steps : MAP_STEPS;
+	double most = 0, *sent = amounts(s->x, columns, rows, &most);
+	double wide = fmin((MAP_WIDTH - MAP_LEFT - 20) / columns, 40);
+
+	svg_put(s,
+		"<rect class='lane map' data-steps='%u' data-columns='%u' x='%g' y='%g' width='%g' "
+		"height='%g'/>\n",
+		steps, columns, MAP_LEFT, s->y, wide * columns, MAP_HIGH);
+	for (uint32_t c = 0; c < columns; c++)
+		for (uint32_t r = 0, end; r < rows; r = end) {
+			const double *v = &sent[(size_t)c * rows];
+			uint32_t step = 1 + (uint32_t)((uint64_t)c * steps / columns);
+			double y = MAP_HIGH * r / rows;
+
+			for (end = r + 1; end < rows && v[end] == v[r]; end++)
+				;
+			if (v[r] <= 0)
+				continue;
+			svg_put(s,
+				"<rect class='heat' data-step='%u' x='%g' y='%g' width='%g' height='%g' "
+				"opacity='%.2f'><title>step %u, from rank %u on: %.3g S</title></rect>\n",
+				step, MAP_LEFT + wide * c, s->y + y, wide < 3 ? wide : wide - 1,
+				MAP_HIGH * end / rows - y, 0.15 + 0.85 * v[r] / most, step,
+				(uint32_t)((uint64_t)r * nranks / rows), v[r]);
+		}
+	svg_say(s, "class='dim'", 16, s->y + 9, "rank 0");
+	svg_say(s, "class='dim'", 16, s->y + MAP_HIGH, "%u", nranks - 1);
+	svg_say(s, "class='dim'", MAP_LEFT, s->y + MAP_HIGH + 14,
+		steps == 1 ? "step 1" : "steps 1 to %u", steps);
+	s->y += MAP_HIGH + 34;
+	svg_lines(s, "dim",
+		  "How much each rank sends in each step; darkest: %.3g S. --rank, --step and "
+		  "--chunk draw a part in full.",
+		  most);
 }
 
 static void draw_map(struct svg *s)

@@ -7,7 +7,8 @@
  * the bars of these columns. So the picture grows with the program's moves, not with the columns'
  * cells.
  */
-#include "compiler/explain/svg_lanes.h"
+#include "compiler/draw/draw.h"
+#include "compiler/explain/explain.h"
 
 #include <math.h>
 #include <string.h>

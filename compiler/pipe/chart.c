@@ -158,7 +158,8 @@ static void draw_stuck(struct chart *x)
 			a->rank, a->name, at.line, at.column);
 		svg_say(&x->at.s, "class='fault'", edge, from + 4 + (k % 2 ? 5 : -5), "%s",
 			a->name);
-		svg_put(&x->at.s, "<path class='wait' d='M%g %gC%g %g %g %g %g %g' /></g>\n",
+		svg_put(&x->at.s,
+			"<path class='wait' marker-end='url(#a10)' d='M%g %gC%g %g %g %g %g %g'/></g>\n",
 			edge + 70, from, out + 30, from, out + 30, to, edge + 70, to);
 	}
 }

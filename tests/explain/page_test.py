@@ -401,7 +401,7 @@ def sizes(browser):
     with Case(browser, (RING, "-n", "32")) as case:
         check("32 ranks: no player", equal(case.run("[document.scripts.length, document.querySelectorAll('#player').length]"), [0, 0]))
         check("... but how to narrow it", equal(case.run("document.querySelector('#large').textContent"),
-                                                "Too large to play: 32 ranks; a page plays 16. --rank, --step and --chunk show a part."))
+                                                "Too large to play: 32 ranks, 32 chunks a rank, 3968 moves and moved chunks; a page plays 16, 64 and 20000. --rank, --step and --chunk show a part."))
         check("... with the picture and the text", equal(case.run("""[!!document.querySelector("#picture svg"),
             document.querySelectorAll("#text li").length]"""), [True, 21]))
     for view in [("-n", "32", "--rank", "0..3"), ("-n", "4", "--step", "3,5"), ("-n", "4", "--chunk", "data[2]"),

@@ -114,6 +114,7 @@ holds "... whole" python3 -c '
 import sys, xml.etree.ElementTree as T
 stuck = [e.get("data-action") for e in T.parse(sys.argv[1]).iter() if e.get("class") == "stuck"]
 sys.exit(stuck != ["0B0", "1F1"])' "$tmp/circle.svg"
+holds "... with the heads of its arrows" test "$(grep -c '<path class="wait" marker-end="url(#a10)"' "$tmp/circle.svg")" = 2
 
 # ---- pictures ------------------------------------------------------------------------------------
 status "a picture" 1 "$ccc" explain $hang -o "$tmp/x.svg"
