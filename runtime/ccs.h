@@ -557,9 +557,9 @@ CCS_API ccs_status ccs_comm_last_run(struct ccs_comm *c, struct ccs_run_shape *s
  *
  * If all tasks have called, their operations are done tile by tile; threads that do tiles of one
  * worker at the same time have a track each. A thread may do many operations of a tile in one pass
- * over the data: then the pass's time is measured, and divided evenly among them; the file says so.
- * Processes do each operation by itself, with its own times, if it is traced. An untraced call
- * takes no longer than without traces.
+ * over the data. Then the pass is timed, and the file gives each of its operations an equal share
+ * of the time, and the number of these operations. Processes do each operation of a traced call
+ * by itself, with its own times. An untraced call takes no longer than without traces.
  */
 struct ccs_trace;
 

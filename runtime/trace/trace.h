@@ -13,8 +13,8 @@
  * CLOCK_MONOTONIC. The parts of other processes are copied to rank 0 when the trace stops
  * (trace_hosts.c).
  *
- * At most two clock readings an operation. Operations that are done at once, in one pass over the
- * data (cpu/play/fold.h), have two together, and share the time. A call that is not traced costs one read of
+ * At most two clock readings an operation. Operations of one pass over the data (cpu/play/fold.h)
+ * have two together, and an equal share of the time. A call that is not traced costs one read of
  * world.trace.
  */
 #ifndef CCS_RUNTIME_TRACE_TRACE_H
@@ -29,8 +29,8 @@ struct trace_time {
 	uint64_t bytes;
 	uint32_t thread; /* number of a thread or channel that shares tiles of a worker
 			    (cpu/play/sequence.c) */
-	uint32_t pass;	 /* operations that one pass did at once: its time is divided evenly
-			    among them; 0: the times are the operation's own */
+	uint32_t pass;	 /* operations in the pass that did it: each has an equal share of its
+			    time; 0: the times are the operation's own */
 };
 
 /* A call, in an array of `times`: this head takes the first CALL_TIMES; then come its ranks',

@@ -5,8 +5,8 @@
  * process for each rank, with a track (tid 0) of its calls, and one for each worker, numbered
  * from 1; several, if several threads or channels share a worker's tiles. Tracks have a slice for
  * each operation and tile, and an arrow (events `s` and `f`) for each message with both ends
- * done. Operations that one pass did at once share its time evenly, and their slices have the
- * number of these operations, `pass`. A slice is named by file and line, as in the report of a run without progress. In a call
+ * done. Operations that one pass did at once (cpu/play/fold.h) share its time evenly; their slices
+ * have the number of these operations, `pass`, and follow in the order of passes. A slice is named by file and line, as in the report of a run without progress. In a call
  * that has not ended, each track's next operation is a slice `waits at ...` up to the end. Times
  * are microseconds with three decimals.
  *
@@ -35,6 +35,7 @@ struct page {
 	uint64_t now;		       /* the end of calls that are not over */
 	uint64_t number;	       /* of the call */
 	const struct trace_what *what; /* its description */
+	const struct ccs_worker *worker;
 };
 
 const struct trace_call *trace_call_of(const struct trace_seen *x, uint64_t number, uint64_t ranks,
@@ -281,7 +282,8 @@ static void put_place(const struct page *g, const struct ccs_op *o)
 static void put_op(struct page *g, uint32_t rank, uint32_t track, const struct ccs_op *o,
 		   uint64_t tile, uint64_t begin, uint64_t end, bool waits)
 {
-	const struct ccs_fifo *fifos = g->what->view->fifos;
+	const struct plan_view *v = g->what->view;
+	const struct ccs_fifo *fifos = v->fifos;
 
 	event(g, "X", rank, track);
 	put_time(g->out, "ts", begin);
@@ -290,8 +292,8 @@ static void put_op(struct page *g, uint32_t rank, uint32_t track, const struct c
 	put_place(g, o);
 	fputs("\",\"cat\":\"", g->out);
 	put_kind(g->out, o);
-	fprintf(g->out, "%s\",\"args\":{\"call\":%" PRIu64 ",\"tile\":%" PRIu64,
-		waits ? ",waits" : "", g->number, tile);
+	fprintf(g->out, "%s\",\"args\":{\"call\":%" PRIu64 ",\"tile\":%" PRIu64 ",\"op\":%" PRIu64,
+		waits ? ",waits" : "", g->number, tile, (uint64_t)(o - v->ops) - g->worker->op);
 	put_chunk(g, o);
 	if (o->in != CCS_NONE)
 		fprintf(g->out, ",\"from\":%" PRIu32, fifos[o->in].src);
@@ -340,12 +342,14 @@ static uint32_t thread_of(const struct seen *x, const struct ccs_worker *w, uint
 	return thread < MOST_THREADS ? thread : 0;
 }
 
-/* Prints what one thread does of a worker, in order. `begun`: start of the rank's call, which
- * is not `over`. */
+/* Prints what one thread does of a worker, and the first operation that it has not done. `begun`:
+ * start of the rank's call, which is not `over`. */
 static void put_thread(struct page *g, const struct seen *all, uint32_t rank, uint32_t track,
-		       const struct ccs_worker *w, uint32_t thread, uint64_t begun, bool over)
+		       uint32_t thread, uint64_t begun, bool over)
 {
-	uint64_t last = begun;
+	const struct ccs_worker *w = g->worker;
+	const struct ccs_op *next = NULL;
+	uint64_t last = begun, next_tile = 0;
 
 	for (uint64_t tile = 0; tile < all[rank].tiles; tile++)
 		for (uint64_t i = 0; i < w->nops && thread_of(all + rank, w, tile) == thread; i++) {
@@ -353,16 +357,16 @@ static void put_thread(struct page *g, const struct seen *all, uint32_t rank, ui
 
 			if (x) {
 				put_done(g, all, rank, track, w->op + i, tile, x);
-				last = x->end;
-				continue;
+				last = x->end > last ? x->end : last;
+			} else if (!next) {
+				next = g->what->view->ops + w->op + i;
+				next_tile = tile;
 			}
-			if (!over && last < g->now) {
-				put_op(g, rank, track, g->what->view->ops + w->op + i, tile, last,
-				       g->now, true);
-				fputs("}}", g->out);
-			}
-			return;
 		}
+	if (next && !over && last < g->now) {
+		put_op(g, rank, track, next, next_tile, last, g->now, true);
+		fputs("}}", g->out);
+	}
 }
 
 /* Prints worker `i`; `workers`: the most that the rank has in any call. */
@@ -379,8 +383,9 @@ static void put_worker(struct page *g, const struct seen *all, uint32_t rank, ui
 
 		threads = threads > thread ? threads : thread + 1;
 	}
+	g->worker = w;
 	for (uint32_t k = 0; k < threads; k++)
-		put_thread(g, all, rank, 1 + i + k * workers, w, k, begun, over);
+		put_thread(g, all, rank, 1 + i + k * workers, k, begun, over);
 	g->threads = g->threads > threads ? g->threads : threads;
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks a trace of ccrun --trace against the plan that `ccc --emit=json` prints.
 
-    trace_check.py TRACE PLAN (--table TABLE | --count N) [--stuck | --spoils]
+    trace_check.py TRACE PLAN (--table TABLE | --count N) [--stuck | --spoils] [--apart]
     trace_check.py TRACE PROGRAM --program US [--spoils]      a trace of ccc simulate, of that length
 
 TABLE is what ccrun --json has printed of the same run: a call for each row. --count: there is one call, of N
@@ -9,9 +9,9 @@ elements. Elements have 4 bytes.
 
 It must be as Perfetto wants it, and more: valid JSON; a name for each track; slices of a track that
 do not overlap; each flow with one beginning and one end, inside of slices, and no message received
-before its sending began; and each operation of each worker, once for each tile, in order, with its line, bytes,
-chunk and peers. --stuck: the last call did not end; then each worker has done a first part of its operations,
-and the next one waits. --spoils changes the trace in each way that SPOILS has: each must be found.
+before its sending began; and each operation of each worker, once for each tile, with its line, bytes, chunk and
+peers, in order, or in passes, of which all operations have an equal share of the time. --stuck: the last call did not end; then each worker has done a first part of its operations,
+and the next one waits. --apart: each pass has operations of one chunk. --spoils changes the trace in each way that SPOILS has: each must be found.
 Nothing here is the compiler's or the run time's code.
 """
 import argparse
@@ -160,16 +160,20 @@ def check_worker(tracks, plan, buffers, worker, sizes, ended):
     ops, n = worker["ops"], len(worker["ops"])
     done, moved, tiles = {}, defaultdict(int), []
     for slices in tracks:
-        for i, x in enumerate(slices):
-            op = ops[i % n]
-            if i % n == 0:
-                check(i == 0 or x["args"]["tile"] > tiles[-1], "a tile before the one before", x)
-                tiles.append(x["args"]["tile"])
-            if check_slice(x, plan, buffers, op, tiles[-1]):
-                check(not ended and i == len(slices) - 1, "it waits, and", "has ended" if ended else "goes on", x)
-                continue
-            done[op["row"], tiles[-1]] = x
-            moved[op["row"]] += x["args"]["bytes"]
+        for first in range(0, len(slices), n):
+            group = slices[first:first + n]
+            tile = group[0]["args"]["tile"]
+            check(first == 0 or tile > tiles[-1], "a tile before the one before", group[0])
+            tiles.append(tile)
+            if "pass" in group[0]["args"]:  # passes have an order of their own
+                group.sort(key=lambda x: x["args"]["op"])
+            for i, (x, op) in enumerate(zip(group, ops)):
+                check(x["args"].get("op", i) == i, "not operation", i, "of its worker:", x)
+                if check_slice(x, plan, buffers, op, tile):
+                    check(not ended and first + i == len(slices) - 1, "it waits, and has ended or goes on", x)
+                    continue
+                done[op["row"], tile] = x
+                moved[op["row"]] += x["args"]["bytes"]
     check(len(tiles) == len(set(tiles)), "a tile on two tracks of", worker["rank"], sorted(tiles))
     if ended:
         check(tiles and sorted(tiles) == list(range(len(tiles))) and all(len(s) % n == 0 for s in tracks),
@@ -179,18 +183,20 @@ def check_worker(tracks, plan, buffers, worker, sizes, ended):
     return done, len(tiles)
 
 
-def check_passes(done):
-    """Operations that one pass did at once share its time evenly, without gaps. The number of passes."""
+def check_passes(done, apart):
+    """Operations that one pass did at once share its time evenly, without gaps. The number of passes. apart: each is
+    of one chunk."""
     tiles, passes = defaultdict(list), 0
     for (_, tile), x in done.items():
         tiles[tile].append(x)
     for slices in tiles.values():
-        slices.sort(key=ns)
+        slices.sort(key=lambda x: (ns(x), end(x)))
         while slices and "pass" in slices[0]["args"]:
             n = slices[0]["args"]["pass"]
             group, slices = slices[:n], slices[n:]
             passes += 1
             check([x["args"].get("pass") for x in group] == [n] * n, "a pass of", n, "operations has", len(group))
+            check(not apart or len({x["args"]["chunk"] for x in group}) == 1, "a pass of several chunks", group)
             check(all(end(a) == ns(b) for a, b in zip(group, group[1:])), "gaps in a pass", group)
             durations = [ns(x, "dur") for x in group]
             check(max(durations) - min(durations) <= 1, "shares of a pass", durations)
@@ -198,7 +204,7 @@ def check_passes(done):
     return passes
 
 
-def check_call(number, call, tracks, workers, flows, plan, buffers, count, ended):
+def check_call(number, call, tracks, workers, flows, plan, buffers, count, ended, apart):
     done, tiles = {}, set()
     first = {}  # worker of each rank
     for worker in plan["workers"]:
@@ -235,7 +241,7 @@ def check_call(number, call, tracks, workers, flows, plan, buffers, count, ended
         check(tile == other, "a flow between tiles", tile, other)
         got.add((a, b, tile))
     check(got == wanted, "flows that are not messages", got ^ wanted)
-    return len(done), check_passes(done)
+    return len(done), check_passes(done, apart)
 
 
 def check_trace(trace, printed, args):
@@ -266,7 +272,7 @@ def check_trace(trace, printed, args):
         for x in call.values():
             check(x["args"]["count"] == count and x["args"].get("root") == root, "the arguments of", x)
         check(not ended or len(call) == plan["nranks"], "ranks of call", number)
-        did = check_call(number, call, tracks, workers, flows, plan, printed["buffers"], count, ended)
+        did = check_call(number, call, tracks, workers, flows, plan, printed["buffers"], count, ended, args.apart)
         total, passes = total + did[0], passes + did[1]
     if args.stuck:
         check(any("waits" in x["cat"] for slices in tracks.values() for x in slices), "nothing waits")
@@ -304,7 +310,7 @@ def check_predicted(trace, program, args):
         for x in slices if at[1] else []:
             own = calls[at[0]]
             check(ns(own) <= ns(x) and end(x) <= end(own), "out of its call", x)
-            check("pass" not in x["args"], "a pass is predicted", x)
+            check("pass" not in x["args"] and "op" not in x["args"], "a pass is predicted", x)
             peer = x["args"].get("to", x["args"].get("from"))
             found[at[0], x["args"]["tile"]].append((x["cat"], int(x["name"].rpartition(":")[2]), x["args"].get("chunk"), peer))
             lasts.append(end(x))
@@ -359,6 +365,7 @@ SPOILS = {
     "begin": lambda t: t["traceEvents"].remove(next(e for e in t["traceEvents"] if e["ph"] == "s")),
     "both": both,
     "back": back,
+    "op": lambda t: slices_of(t)[0]["args"].update(op=slices_of(t)[0]["args"].get("op", 0) + 1),
     "pass": lambda t: slices_of(t)[0]["args"].update({"pass": slices_of(t)[0]["args"].get("pass", 0) + 1}),
     "name": lambda t: t["traceEvents"].remove(next(e for e in t["traceEvents"] if e["name"] == "thread_name")),
     "track": lambda t: slices_of(t)[0].update(tid=slices_of(t)[0]["tid"] + 1),
@@ -374,6 +381,7 @@ def main():
     parser.add_argument("--table")
     parser.add_argument("--program", type=float)
     parser.add_argument("--stuck", action="store_true")
+    parser.add_argument("--apart", action="store_true")
     parser.add_argument("--spoils", action="store_true")
     args = parser.parse_args()
     try:

@@ -39,6 +39,7 @@ says "... which says so" "$tmp/err" "^# trace: $tmp/trace.json, 3 calls\$"
 says "... and they do it in passes, as if it were not traced" "$tmp/why" ' [1-9][0-9]* passes$'
 right "... and nothing that is wrong with it is missed" --table "$tmp/table" --spoils
 traces "tasks, chunks of several tiles" "$ccrun" -n 4 "$ring" $quick -b 4M -e 4M
+right "... in a pass for each chunk" --table "$tmp/table" --apart
 traces "processes, short and long chunks" "$ccrun" -n 4 --procs "$ring" $quick -b 64 -e 4M -f 256
 says "... each operation by itself" "$tmp/why" ' 0 passes$'
 says "... which are named" "$tmp/trace.json" '"name":"process_name","args":\{"name":"rank 3 \(process [0-9]+\)"\}'

@@ -29,13 +29,13 @@ static const char *modules, *file;
 
 struct tasks {
 	struct ccs_comm *comm[N];
-	struct ccs_module *ring;
+	struct ccs_module *module;
 	int32_t *x[N];
 };
 
-static bool tasks_open(struct tasks *t)
+static bool tasks_open(struct tasks *t, const char *module)
 {
-	bool ok = named_module_loads(&t->ring, modules, "ring_allreduce") &&
+	bool ok = named_module_loads(&t->module, modules, module) &&
 		  is(ccs_comm_init_all(t->comm, N), CCS_OK, NULL, "ccs_comm_init_all");
 
 	for (int r = 0; r < N; r++)
@@ -49,7 +49,7 @@ static void tasks_close(struct tasks *t)
 		ccs_comm_free(t->comm[r]);
 		free(t->x[r]);
 	}
-	ccs_module_free(t->ring);
+	ccs_module_free(t->module);
 }
 
 /* A sum of `count`; all its elements are right. */
@@ -63,7 +63,8 @@ static bool sums(const struct tasks *t, size_t count)
 			t->x[r][i] = (int32_t)i + r;
 	ccs_group_start();
 	for (int r = 0; r < N; r++)
-		ccs_run(t->ring, t->x[r], t->x[r], count, CCS_INT32, CCS_SUM, 0, t->comm[r], NULL);
+		ccs_run(t->module, t->x[r], t->x[r], count, CCS_INT32, CCS_SUM, 0, t->comm[r],
+			NULL);
 	s = ccs_group_end();
 	for (int r = 0; r < N; r++)
 		for (size_t i = 0; i < count; i++)
@@ -94,11 +95,11 @@ static struct ccs_trace_counts counts(const struct ccs_trace *t)
 	return n;
 }
 
-static void test_tasks(void)
+static void test_tasks(const char *module)
 {
 	struct tasks t;
 	struct ccs_trace *trace = NULL;
-	bool ok = tasks_open(&t) &&
+	bool ok = tasks_open(&t, module) &&
 		  is(ccs_trace_create(&trace, t.comm[2], 100000), CCS_OK, NULL, "a trace");
 
 	say(ok && sums_in_turn(&t, trace), "traced calls have the results of others, in turn");
@@ -130,7 +131,7 @@ static void test_room(void)
 {
 	struct tasks t;
 	uint64_t calls, all, some;
-	bool ok = tasks_open(&t);
+	bool ok = tasks_open(&t, "ring_allreduce");
 
 	all = ok ? left_out_of(&t, 0, &calls) : 0;
 	say(ok && !calls && all > 28 && all % 28 == 0,
@@ -150,7 +151,7 @@ static void test_refused(void)
 	struct ccs_trace *trace = NULL, *other = NULL;
 	struct ccs_trace_counts n;
 	char dir[] = "/tmp/trace_testXXXXXX", path[64];
-	bool ok = tasks_open(&t) && mkdtemp(dir);
+	bool ok = tasks_open(&t, "ring_allreduce") && mkdtemp(dir);
 
 	says(ccs_trace_create(NULL, t.comm[0], 1), CCS_EINVAL, "an argument is NULL", "no place");
 	says(ccs_trace_create(&trace, NULL, 1), CCS_EINVAL, "communicator is NULL", "no handle");
@@ -188,7 +189,7 @@ static void test_fork(void)
 {
 	struct tasks t;
 	struct ccs_trace *trace = NULL;
-	bool ok = tasks_open(&t) &&
+	bool ok = tasks_open(&t, "ring_allreduce") &&
 		  is(ccs_trace_create(&trace, t.comm[0], 1000), CCS_OK, NULL, "a trace") &&
 		  is(ccs_trace_start(trace, 0), CCS_OK, NULL, "ccs_trace_start") && sums(&t, 10);
 	int how = 1;
@@ -221,8 +222,8 @@ static void *call(void *of)
 {
 	struct caller *c = of;
 
-	c->s = ccs_run(c->t->ring, c->t->x[c->rank], c->t->x[c->rank], COUNT, CCS_INT32, CCS_SUM, 0,
-		       c->t->comm[c->rank], NULL);
+	c->s = ccs_run(c->t->module, c->t->x[c->rank], c->t->x[c->rank], COUNT, CCS_INT32, CCS_SUM,
+		       0, c->t->comm[c->rank], NULL);
 	return NULL;
 }
 
@@ -231,7 +232,7 @@ static bool late_tasks(void)
 	struct caller c[N - 1];
 	struct tasks t;
 	struct ccs_trace *trace = NULL;
-	bool ok = tasks_open(&t) &&
+	bool ok = tasks_open(&t, "ring_allreduce") &&
 		  is(ccs_trace_create(&trace, t.comm[0], 100000), CCS_OK, NULL, "a trace") &&
 		  is(ccs_trace_start(trace, 1), CCS_OK, NULL, "ccs_trace_start");
 
@@ -407,7 +408,8 @@ int main(int argc, char **argv)
 			return !late_tasks();
 		return !team_is_late(!strcmp(argv[2], "killed"));
 	}
-	test_tasks();
+	test_tasks("ring_allreduce");
+	test_tasks("recursive_doubling_allreduce"); /* its folds have temporaries */
 	test_room();
 	test_refused();
 	test_fork();

@@ -3,7 +3,7 @@
  * pieces that copy and combine parts of what was stored before, all outputs and those of some
  * ranks, apart and in place, through the caches and past them. And special cases: a value
  * computed once for all, a value that several need, averages, and an output that may not lie where its
- * input does.
+ * input does. And passes: the folds that do an operation, of which a trace has the time.
  */
 #include "runtime/cpu/play/fold.h"
 #include "runtime/cpu/play/sequence.h"
@@ -364,6 +364,67 @@ static void not_in_place(void **state)
 	compare(&q, 7, false);
 }
 
+/* The passes of pieces that are an operation each, without messages. */
+static uint32_t passes_of(struct sequence *q, struct folds **f)
+{
+	static const struct ccs_op none = { .in = CCS_NONE };
+	struct ccs_op rows[4] = { none, none, none, none };
+	struct op_end ops[4] = { { 0, 0, 1 }, { 1, 0, 2 }, { 2, 0, 3 }, { 3, 0, 4 } };
+	struct ccs_plan plan = { .ops.n = 4 };
+	struct plan_view view = { .plan = &plan, .ops = rows };
+
+	assert_int_equal(q->n, 4);
+	q->layout.view = &view;
+	q->ops = ops;
+	q->nops = 4;
+	*f = q->folds = folds_find(q, FOLDS_ALL);
+	assert_non_null(*f);
+	folds_find_passes(q);
+	assert_int_equal((*f)->pass[(*f)->npasses].fold, (*f)->n);
+	assert_int_equal((*f)->pass[(*f)->npasses].op, 4);
+	return (*f)->npasses;
+}
+
+/* Two chunks, whose operations alternate: rank 0 combines, rank 2 copies, to `to` of another chunk or
+ * of the same. */
+static uint32_t passes_of_chunks(uint32_t n, uint32_t to, struct folds **f)
+{
+	struct piece_at pieces[4];
+	struct sequence q;
+
+	begin(&q, pieces, CCS_SUM);
+	q.tile = n;
+	for (uint32_t chunk = 0; chunk < 2; chunk++)
+		combines(&q, place(base_of(0, BUFFER_RECV), chunk * n),
+			 place(base_of(0, BUFFER_SEND), chunk * n),
+			 place(base_of(1, BUFFER_SEND), chunk * n), n);
+	for (uint32_t chunk = 0; chunk < 2; chunk++)
+		copies(&q, place(base_of(2, BUFFER_RECV), chunk * to),
+		       place(base_of(0, BUFFER_RECV), chunk * n), n);
+	return passes_of(&q, f);
+}
+
+static void passes(void **state)
+{
+	enum { CHUNK = 1 << 13 };
+	const uint32_t rows[] = { 0, 2, 1, 3 };
+	struct folds *f;
+
+	(void)state;
+	assert_int_equal(passes_of_chunks(CHUNK, CHUNK, &f), 2);
+	assert_int_equal(f->pass[1].fold, 1);
+	assert_int_equal(f->pass[1].op, 2);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(f->ops[i].row, rows[i]);
+	folds_free(f);
+	assert_int_equal(passes_of_chunks(CHUNK, CHUNK - 1, &f), 1); /* rank 2's chunks overlap */
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(f->ops[i].row, i);
+	folds_free(f);
+	assert_int_equal(passes_of_chunks(16, 16, &f), 1); /* too short to read the clock */
+	folds_free(f);
+}
+
 /* A value that was never stored, or an input that is stored to, is reported; the pieces run then. */
 static void unknown(void **state)
 {
@@ -385,7 +446,7 @@ int main(void)
 		cmocka_unit_test(any),		cmocka_unit_test(any_long),
 		cmocka_unit_test(once_for_all), cmocka_unit_test(shared_value),
 		cmocka_unit_test(average),	cmocka_unit_test(not_in_place),
-		cmocka_unit_test(unknown),
+		cmocka_unit_test(passes),	cmocka_unit_test(unknown),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -13,6 +13,9 @@
  * several is stored first. Operands are exchanged only if the operator allows it (plan/rows.h:
  * not if it chooses).
  *
+ * An operation of the plan has no fold that does it alone. A trace times passes: runs of folds that
+ * do all of some operations, and nothing of others. Example: one pass for each chunk of that ring.
+ *
  * O(pieces x log(pieces)), if a buffer's pieces come in the order of their addresses; at worst
  * O(pieces^2) (fold_map.h).
  */
@@ -30,6 +33,11 @@ struct fold {
 	bool divide; /* the end of an average */
 };
 
+/* Where a pass begins, among folds and among operations. */
+struct pass {
+	uint32_t fold, op;
+};
+
 struct folds {
 	struct fold *of;
 	struct place_at *places;
@@ -39,6 +47,10 @@ struct folds {
 	size_t step;	    /* elements for which all folds are played before the next ones;
 			       SIZE_MAX: all */
 	bool apart;	    /* not allowed for a rank whose output overlaps its input */
+	/* Only for traces: */
+	struct pass *pass; /* `npasses`, and the end of the last one; none: all is one pass */
+	uint32_t npasses;
+	struct op_end *ops; /* the sequence's operations, by pass */
 };
 
 /* The ranks whose outputs are wanted: one bit each; or all, of any number. */
@@ -48,6 +60,8 @@ struct folds {
  *  memory; then the pieces are played. */
 struct folds *folds_find(const struct sequence *q, uint64_t ranks);
 void folds_free(struct folds *f);
+/** Finds the passes of a sequence's folds: which folds do which operations. */
+void folds_find_passes(const struct sequence *q);
 /** Whether the folds may be played on a rank's buffers. */
 bool folds_suit(const struct folds *f, const unsigned char *send, const unsigned char *recv);
 /** Plays the folds for elements [lo, lo + most) of their chunks. */

@@ -22,6 +22,8 @@ void folds_free(struct folds *f)
 		return;
 	free(f->of);
 	free(f->places);
+	free(f->pass);
+	free(f->ops);
 	free(f);
 }
 

@@ -10,8 +10,8 @@
  * The last caller plays a small run alone, because waking a thread takes longer. If the calls
  * were posted (post.c), their threads are awake: they share the tiles of a larger run, or each
  * computes the outputs of its own ranks, so that no two cores write the same memory. Recent
- * sequences are kept, and played again without a new layout. A traced run is played in the same way
- * (trace.h).
+ * sequences are kept, and played again without a new layout. A traced run is played in the same way,
+ * with times of its passes (fold.h), or of its operations if it plays the notes.
  *
  * A held message (plan.h) is read in its sender's cells. All other messages are in slots; each
  * thread has separate slots. Playing: O(bytes + pieces x tiles).
@@ -119,26 +119,42 @@ static void play(const struct player *t, size_t lo, size_t most)
 		play_pieces(t->q, 0, t->q->n, t->bases, lo, most);
 }
 
-/* Plays the folds of a tile, with times. They do all its operations at once, which share the time
- * evenly, in the order of the sequence. */
-static RARE void play_pass(const struct player *t, size_t lo, size_t most)
+/* Plays a pass in a tile, with times. Its operations share the time evenly, in their order. */
+static void play_pass(const struct player *t, const struct folds *part, const struct op_end *ops,
+		      uint32_t nops, size_t lo, size_t most)
 {
 	const struct sequence *q = t->q;
 	struct layout l = t->e->layout; /* a copy, as its tile is changed */
-	uint64_t begin = clock_ns(), time;
+	uint64_t tile = q->ntiles > 1 ? lo / q->tile : 0, begin = clock_ns(), at = begin, time;
 
-	folds_play(&q->layout, q->folds, t->bases, lo, most);
+	folds_play(&q->layout, part, t->bases, lo, most);
 	time = clock_ns() - begin;
 	l.tile = most;
-	for (size_t i = 0; i < q->nops; i++) {
-		const struct op_end *o = q->ops + i;
-		struct trace_time *x = trace_at(t->trace, o->row, q->ntiles > 1 ? lo / q->tile : 0);
+	for (uint32_t i = 0; i < nops && tile < t->trace->tiles; i++) {
+		struct trace_time *x = trace_at(t->trace, ops[i].row, tile);
+		uint64_t end = begin + time * (i + 1) / nops;
 
-		if (!x)
-			return;
-		x->pass = (uint32_t)q->nops;
-		trace_note(x, begin + time * i / q->nops, begin + time * (i + 1) / q->nops,
-			   piece_bytes(&l, o->rank, l.view->ops + o->row, lo), t->thread);
+		x->pass = nops;
+		trace_note(x, at, end, piece_bytes(&l, ops[i].rank, l.view->ops + ops[i].row, lo),
+			   t->thread);
+		at = end;
+	}
+}
+
+/* Plays all folds in a tile, pass by pass. */
+static RARE void play_passes(const struct player *t, size_t lo, size_t most)
+{
+	const struct folds *f = t->q->folds;
+	const struct pass all[] = { { 0, 0 }, { f->n, (uint32_t)t->q->nops } };
+	const struct pass *p = f->npasses ? f->pass : all, *end = p + (f->npasses ? f->npasses : 1);
+
+	for (; p < end; p++) {
+		struct folds part = *f;
+
+		part.of = f->n ? f->of + p->fold : NULL;
+		part.n = p[1].fold - p->fold;
+		play_pass(t, &part, (f->npasses ? f->ops : t->q->ops) + p->op, p[1].op - p->op, lo,
+			  most);
 	}
 }
 
@@ -170,7 +186,7 @@ static void play_tile(const struct player *t, size_t lo)
 		size_t most = tiled ? q->tile : SIZE_MAX;
 
 		if (t->trace)
-			play_pass(t, lo, most);
+			play_passes(t, lo, most);
 		else
 			folds_play(&q->layout, q->folds, t->bases, lo, most);
 		return;
@@ -189,10 +205,13 @@ static void play_tile(const struct player *t, size_t lo)
 
 static RARE struct traced *trace_begin(struct cpu *e, const struct sequence *q)
 {
-	size_t tile = folds_may(q, sequence_place(e, q, 0, 0)) ? q->tile : q->short_tile;
+	bool folds = folds_may(q, sequence_place(e, q, 0, 0));
+	size_t tile = folds ? q->tile : q->short_tile;
 	struct traced *x = trace_run(e->world, e->world->runs,
 				     q->ntiles > 1 ? ceil_div(q->layout.longest, tile) : 1);
 
+	if (folds && !q->folds->npasses)
+		folds_find_passes(q);
 	for (int r = 0; r < e->world->nranks && x; r++)
 		x->ranks[r].begin = clock_ns();
 	return x;
