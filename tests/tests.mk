@@ -400,6 +400,7 @@ SUITES_long := \
 	"100 $(T)/lang/fuzz_test schedules tests/check/good tests/check/diag tests/lang/mistakes" \
 	"60 $(T)/check/mutants_test schedules" \
 	"60 tests/explain/pictures_test.sh $(BUILD) 1000 3 4 8" \
+	"20 tests/cost/simgrid_test.sh $(BUILD) 200" \
 	"30 $(T)/check/bits_test 100000 2 schedules" \
 	"30 $(T)/check/symmetry_test mutants 100000 2 schedules" \
 	"30 $(T)/check/roots_test 100000 2 schedules" \
