@@ -178,7 +178,7 @@ SUITES_check := \
 	"10 tests/explain/schema_test.py $(BUILD)" \
 	"100 tests/explain/page_test.py $(BUILD)" \
 	"20 tests/check/limits_test.sh $(BUILD)" \
-	"$(T)/check/oracle_test random 10000 1" \
+	"$(T)/check/oracle_test random 4000 1" \
 	"15 $(T)/check/oracle_test small 1" \
 	"$(T)/check/oracle_test spin 100 1" \
 	"$(T)/check/symmetry_test kinds" \
@@ -226,7 +226,7 @@ SUITES_plan := \
 	"$(T)/plan/prove_test library $(TEST_MODULES)" \
 	"$(T)/plan/prove_test good tests/check/good" \
 	"$(T)/plan/prove_test random 1500 1" \
-	"10 $(T)/plan/prove_test alter 20000 1 schedules" \
+	"10 $(T)/plan/prove_test alter 10000 1 schedules" \
 	"$(T)/plan/rounds_test $(TEST_MODULES)" \
 	"$(T)/plan/rounds_test random 500 1"
 NEEDS_plan := all $(TEST_MODULES)
@@ -400,7 +400,9 @@ SUITES_long := \
 	"100 $(T)/lang/fuzz_test schedules tests/check/good tests/check/diag tests/lang/mistakes" \
 	"60 $(T)/check/mutants_test schedules" \
 	"60 tests/explain/pictures_test.sh $(BUILD) 1000 3 4 8" \
+	"20 tests/cost/simgrid_test.sh $(BUILD) 200" \
 	"30 $(T)/check/bits_test 100000 2 schedules" \
+	"60 $(T)/check/oracle_test random 40000 2" \
 	"30 $(T)/check/symmetry_test mutants 100000 2 schedules" \
 	"30 $(T)/check/roots_test 100000 2 schedules" \
 	"40 tests/msccl_out/export_test.sh $(BUILD) 1000 2 3 4 6 7 8 9 12 16" \

@@ -14,7 +14,12 @@ quick="-w 1 --iters 1"
 plan() { # plan NAME N [OPTION...]: of the library's schedule, in $tmp/plan
 	name=$1 ranks=$2
 	shift 2
-	"$build/bin/ccc" "schedules/$name.ccs" -n "$ranks" --emit=json "$@" >"$tmp/plan"
+	local kept="$tmp/plan of $name $ranks $*" # CPU and GPUs have the same
+	if [ ! -e "$kept" ]; then
+		"$build/bin/ccc" "schedules/$name.ccs" -n "$ranks" --emit=json "$@" >"$tmp/plan" || return
+		cp "$tmp/plan" "$kept"
+	fi
+	cp "$kept" "$tmp/plan"
 }
 right() { # right WHAT [OPTION...]: the trace is, beside the plan
 	local title=$1
