@@ -5,10 +5,11 @@
  * process for each rank, with a track (tid 0) of its calls, and one for each worker, numbered
  * from 1; several, if several threads or channels share a worker's tiles. Tracks have a slice for
  * each operation and tile, and an arrow (events `s` and `f`) for each message with both ends
- * done. Operations that one pass did at once (cpu/play/fold.h) share its time evenly; their slices
- * have the number of these operations, `pass`, and follow in the order of passes. A slice is named by file and line, as in the report of a run without progress. In a call
- * that has not ended, each track's next operation is a slice `waits at ...` up to the end. Times
- * are microseconds with three decimals.
+ * done. A slice is named by file and line, as in the report of a run without progress. Operations
+ * that one pass did at once (cpu/play/fold.h) share its time evenly; their slices have the number
+ * of these operations, `pass`, and follow one another in the order of passes. In a call that has
+ * not ended, each track's next operation is a slice `waits at ...` up to the end. Times are
+ * microseconds with three decimals.
  *
  * Offsets in another process's part are checked, so that reads stay inside it. O(operations x
  * tiles).

@@ -2,10 +2,11 @@
  * Finds passes. See fold.h.
  *
  * Operations and folds belong together if they touch a common byte of a rank's buffer or a
- * temporary, or are the two ends of a message, or if a chain of such pairs connects them (union-find; Galler and Fischer
- * 1964). A pass is a shortest run of consecutive folds that has all of a set or nothing of it, and
- * at least PASS_BYTES. So folds keep their order, and the operations of different passes share no
- * data. Operations of sets without folds move nothing that is wanted: the first pass has them.
+ * temporary, or are the two ends of a message, or if a chain of such pairs connects them
+ * (union-find; Galler and Fischer 1964). A pass is a shortest run of consecutive folds that has all
+ * of each of these sets or nothing of it, and touches at least PASS_BYTES. So folds keep their
+ * order, and the operations of different passes share no data. Operations of sets without folds
+ * move nothing that is wanted: the first pass has them.
  *
  * O(p log(p)), if pieces and folds have p places.
  */
