@@ -14,7 +14,8 @@
  *   pairing.c   pairs sends and receives, one to one and in the order of their FIFO
  *   progress.c  finds a function of the events that grows along every wait, so that waits have no
  *               cycle: with one slot, and so with more; or on request with none
- *   levels.c    the same by a level of each message, where ranks do different things
+ *   levels.c    the same by a level of each message, where ranks do different things: isl's scheduler
+ *               finds it
  *   races.c     shows that no two operations race
  *   sources.c   finds, for each read, the write that it sees
  *   ends_after.c  finds chains of messages from the begin of each rank, where the contract asks

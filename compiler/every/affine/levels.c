@@ -12,9 +12,10 @@
  *
  * To find them is to schedule a loop nest whose dependences are the waits and each rank's own order
  * (Feautrier, "Some efficient solutions to the affine scheduling problem", IJPP 1992), which isl's
- * scheduler does. Its time has several dimensions, which are folded into one level. Then it is proved that levels grow along all waits, and along each rank's own order, so nothing rests on the
- * scheduler. Only events with equal entries before the level are compared, so the level may count from
- * 0 in each trip of a loop around it.
+ * scheduler does. Its time has several dimensions, which are folded into one level. Then it is proved
+ * that times grow along all waits, and that levels do not fall along each rank's own order; so nothing
+ * rests on the scheduler. Only events with equal entries before the level are compared, so the level may
+ * count from 0 in each trip of a loop around it.
  * O(entries) schedules of 2 * messages statements, and O(entries * messages^2) set operations.
  */
 #ifdef CCS_HAVE_ISL
@@ -170,7 +171,6 @@ static isl_union_map *times_make(const struct graph *r)
 /* The times of a segment's events. */
 struct times {
 	struct forms *f;
-	const struct levels *l;
 	isl_pw_multi_aff **of; /* [2 * nops]; NULL: not of the segment */
 	uint32_t dims;
 };
@@ -248,15 +248,16 @@ static void fold(const struct times *t, isl_pw_aff **levels)
 	}
 }
 
-/* Makes levels of times. */
+/* Makes levels of times. NULL: isl failed. */
 static isl_pw_aff **levels_make(const struct graph *r, isl_union_map *times)
 {
 	struct forms *f = r->f;
 	isl_pw_aff **levels = ARENA_ARRAY(f->arena, isl_pw_aff *, 2 * (size_t)f->nops);
-	struct times t = { .f = f, .l = r->l };
+	struct times t = { .f = f };
+	bool ok = true;
 
 	t.of = ARENA_ARRAY(f->arena, isl_pw_multi_aff *, 2 * (size_t)f->nops);
-	for (uint32_t k = 0; k < 2 * f->nops; k++) {
+	for (uint32_t k = 0; k < 2 * f->nops && ok; k++) {
 		if (!levels_cover(f, r->l, k / 2))
 			continue;
 		isl_set *event = isl_set_set_tuple_id(isl_set_copy(f->ops[k / 2].domain),
@@ -264,12 +265,14 @@ static isl_pw_aff **levels_make(const struct graph *r, isl_union_map *times)
 		isl_map *m = isl_map_from_union_map(isl_union_map_intersect_domain(
 			isl_union_map_copy(times), isl_union_set_from_set(event)));
 		t.of[k] = isl_pw_multi_aff_from_map(isl_map_reset_tuple_id(m, isl_dim_in));
-		t.dims = (uint32_t)isl_pw_multi_aff_dim(t.of[k], isl_dim_out);
+		ok = t.of[k] != NULL;
+		t.dims = ok ? (uint32_t)isl_pw_multi_aff_dim(t.of[k], isl_dim_out) : 0;
 	}
-	fold(&t, levels);
+	if (ok)
+		fold(&t, levels);
 	for (uint32_t k = 0; k < 2 * f->nops; k++)
 		isl_pw_multi_aff_free(t.of[k]);
-	return levels;
+	return ok ? levels : NULL;
 }
 
 /* Whether levels do not fall along each rank's own order. */
