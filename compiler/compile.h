@@ -113,8 +113,9 @@ struct options {
 	struct contest *contest; /* simulate, of several schedules: collects the times; else NULL */
 	const struct unsaved *unsaved; /* texts of an editor in place of files */
 	size_t nunsaved;
-	uint64_t most_work; /* of a check, in units of struct work: more is E0501; 0: no limit */
-	uint64_t memory;    /* bytes that a compilation may hold; 0: LIMIT_MEMORY, or
+	const char *prelude; /* in place of lang_prelude, or NULL */
+	uint64_t most_work;  /* of a check, in units of struct work: more is E0501; 0: no limit */
+	uint64_t memory;     /* bytes that a compilation may hold; 0: LIMIT_MEMORY, or
 					   3/4 of the machine's where that is less */
 };
 

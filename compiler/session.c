@@ -120,6 +120,7 @@ static void run(struct session *s)
 		.only_main = s->o->action == ACTION_FORMAT,
 		.unsaved = s->o->unsaved,
 		.nunsaved = s->o->nunsaved,
+		.prelude = s->o->prelude,
 	};
 
 	s->diags.phase = PHASE_TEXT;

@@ -41,6 +41,7 @@ struct search {
 	uint64_t cost, each;		      /* of the check that found it wrong, and of a trial */
 	const struct edit *parts[MOST_PARTS]; /* right for the N that was wrong, but not for all */
 	uint32_t nparts;
+	char *prelude;	 /* room for what a trial reads of it */
 	bool all_used;	 /* names */
 	bool unbuffered; /* trials have no slots */
 	uint32_t warns;	 /* bits of warnings that are no cure, if they are for any N */
@@ -115,6 +116,36 @@ static const char *tried_text(const struct search *x)
 						  : "");
 }
 
+static bool is_named(const struct search *x, const char *name, const char *text)
+{
+	const struct sources *v = &x->e.s->sources;
+	bool named = strstr(text, name) != NULL;
+
+	for (uint32_t i = 0; i < v->n && !named; i++)
+		named = !v->v[i]->prelude && v->v[i] != x->e.source && strstr(v->v[i]->text, name);
+	return named;
+}
+
+/* The declarations of the prelude that a text names, and the topology of a schedule that names none: to read
+ * all would take longer than most trials. A name within another counts. O(declarations x bytes). */
+static const char *short_prelude(struct search *x, const char *text)
+{
+	char *out = x->prelude;
+
+	for (const struct decl *d = x->e.s->module->units->decls; d; d = d->next) {
+		const struct source *src = x->e.s->module->units->source;
+		uint32_t n = d->span.hi - d->span.lo;
+
+		if (strcmp(d->name.name, "full") != 0 && !is_named(x, d->name.name, text))
+			continue;
+		memcpy(out, src->text + (d->span.lo - src->base), n);
+		out += n;
+		*out++ = '\n';
+	}
+	*out = '\0';
+	return x->prelude;
+}
+
 /* Whether the text is right for that N, or with 0 for all that are tried. A large N is followed by N + 1 and
  * 2N, if they are admitted: else an edit that moves a fault to them would pass. */
 static bool is_right(struct search *x, const char *text, uint32_t nranks, uint64_t work,
@@ -139,6 +170,7 @@ static bool is_right(struct search *x, const char *text, uint32_t nranks, uint64
 		unsaved[i + 1] = o.unsaved[i];
 	o.unsaved = unsaved;
 	o.nunsaved++;
+	o.prelude = short_prelude(x, text);
 	o.certificate = NULL;
 	o.sheet = NULL;
 	o.verbose = false;
@@ -579,6 +611,7 @@ static bool search_init(struct search *x, struct session *s, const struct decl *
 			      .all_used = !names_unused(s),
 			      .warns = warns };
 	x->left = x->most;
+	x->prelude = arena_alloc(&s->arena, (size_t)2 * s->module->units->source->len + 1);
 	for (uint32_t i = 0; i < v->n; i++)
 		x->each += (uint64_t)v->v[i]->len * WORK_BYTE;
 	return !s->o->most_work && x->e.source->len <= MOST_BYTES;

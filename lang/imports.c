@@ -365,8 +365,8 @@ static void read_imports(struct loader *l)
 
 static bool start(struct loader *l, struct front *f)
 {
-	struct source *src =
-		source_add(f->sources, "<prelude>", lang_prelude, strlen(lang_prelude));
+	const char *prelude = f->prelude ? f->prelude : lang_prelude;
+	struct source *src = source_add(f->sources, "<prelude>", prelude, strlen(prelude));
 
 	*l = (struct loader){ .front = f, .module = lang_module(f) };
 	l->tail = &l->module->units;

@@ -39,6 +39,7 @@ struct front {
 	bool only_main;			 /* does not read imports; for the formatter */
 	const struct unsaved *unsaved;	 /* texts that replace files */
 	size_t nunsaved;
+	const char *prelude;	    /* in place of lang_prelude, or NULL */
 	const char *const *formula; /* names, then NULL: the main text is one expression of these
 					    names, and becomes a fn (number/formula.c); or NULL */
 	struct uses *uses;	    /* lang_resolve adds the uses of names; or NULL */

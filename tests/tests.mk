@@ -142,11 +142,11 @@ T := $(BUILD)/tests
 
 SUITES_lang := \
 	"$(T)/lang/unit_lang_test" \
-	"$(T)/lang/mistakes_test tests/lang/mistakes" \
-	"tests/lang/diagnostics_test.sh $(BUILD)" \
+	"15 $(T)/lang/mistakes_test tests/lang/mistakes" \
+	"10 tests/lang/diagnostics_test.sh $(BUILD)" \
 	"tests/lang/format_test.sh $(BUILD)" \
 	"tests/lang/depth_test.sh $(BUILD)" \
-	"40 $(T)/lang/fuzz_test tests/lang/corpus schedules/broken -- schedules tests/check/good tests/check/diag"
+	"15 $(T)/lang/fuzz_test tests/lang/corpus schedules/broken -- schedules tests/check/good tests/check/diag"
 NEEDS_lang := all
 
 SUITES_check := \
@@ -158,24 +158,24 @@ SUITES_check := \
 	"$(T)/check/unit_bound_test" \
 	"$(T)/check/bits_test 8000 1 schedules" \
 	"$(T)/check/dfa_test 1000 1" \
-	"$(T)/check/every_test 20 1 schedules" \
-	"tests/check/certificate_test.sh $(BUILD)" \
-	"tests/check/certificate_forged_test.sh $(BUILD)" \
+	"20 $(T)/check/every_test 20 1 schedules" \
+	"20 tests/check/certificate_test.sh $(BUILD)" \
+	"15 tests/check/certificate_forged_test.sh $(BUILD)" \
 	"$(T)/check/strips_test 1200 1" \
 	"tests/check/text_reader_test.sh $(BUILD)" \
 	"$(T)/check/strips_test files 150 1 schedules/*.ccs tests/check/good/*.ccs" \
 	"10 $(T)/check/diag_test tests/check/diag tests/check/good schedules/broken schedules" \
-	"tests/check/golden_test.sh $(BUILD)" \
-	"tests/check/cli_test.sh $(BUILD)" \
+	"20 tests/check/golden_test.sh $(BUILD)" \
+	"10 tests/check/cli_test.sh $(BUILD)" \
 	"tests/check/table_test.sh $(BUILD)" \
-	"40 tests/explain/pictures_test.sh $(BUILD)" \
-	"10 tests/cost/simulate_test.sh $(BUILD)" \
+	"20 tests/explain/pictures_test.sh $(BUILD)" \
+	"15 tests/cost/simulate_test.sh $(BUILD)" \
 	"tests/cost/bound_test.sh $(BUILD)" \
 	"10 tests/cost/topo_test.sh $(BUILD)" \
 	"10 tests/cost/machine_test.sh $(BUILD)" \
 	"$(T)/check/diag_test tests/cost/topo/good tests/cost/topo/diag" \
-	"20 tests/cost/simgrid_test.sh $(BUILD)" \
-	"10 tests/explain/schema_test.py $(BUILD)" \
+	"10 tests/cost/simgrid_test.sh $(BUILD)" \
+	"15 tests/explain/schema_test.py $(BUILD)" \
 	"100 tests/explain/page_test.py $(BUILD)" \
 	"20 tests/check/limits_test.sh $(BUILD)" \
 	"$(T)/check/oracle_test random 4000 1" \
@@ -212,7 +212,7 @@ SUITES_lower := \
 	"$(T)/lower/plan_test long 1000 1" \
 	"15 $(T)/lower/plan_test controls schedules" \
 	"$(T)/lower/good_test tests/check/good" \
-	"15 tests/lower/read_back_test.sh $(BUILD)" \
+	"25 tests/lower/read_back_test.sh $(BUILD)" \
 	"tests/lower/module_test.sh $(BUILD)" \
 	"tests/lower/output_test.sh $(BUILD)"
 NEEDS_lower := all $(FAULTS) $(FAKE_CUDA) $(T)/plan/prove_test
@@ -300,7 +300,7 @@ SUITES_ccrun := \
 	"tests/ccrun/ccrun_cuda_test.sh $(BUILD)" \
 	"15 tests/ccrun/procs_test.sh $(BUILD)" \
 	"10 tests/ccrun/tune_test.sh $(BUILD)" \
-	"40 tests/ccrun/trace_test.sh $(BUILD)" \
+	"25 tests/ccrun/trace_test.sh $(BUILD)" \
 	"~ tests/ccrun/mpi_test.sh $(BUILD)" \
 	"~ tests/ccrun/net_test.sh $(BUILD)" \
 	"~ tests/ccrun/preload_test.sh $(BUILD)" \
@@ -318,10 +318,10 @@ NEEDS_editors := all editors
 
 SUITES_python := \
 	"tests/python/python_test.sh $(BUILD)" \
-	"20 tests/python/torch_test.sh $(BUILD)" \
+	"40 tests/python/torch_test.sh $(BUILD)" \
 	"~ tests/python/ends_test.sh $(BUILD) 60" \
 	"~ tests/python/recorder_test.sh $(BUILD) 2" \
-	"tests/python/wheel_test.sh $(BUILD)"
+	"15 tests/python/wheel_test.sh $(BUILD)"
 NEEDS_python := all editors $(FAKE_CUDA) $(FAKE_NCCL)
 
 SUITES_docs := \
@@ -331,10 +331,10 @@ SUITES_docs := \
 	"15 tests/docs/docs_test.sh $(BUILD)" \
 	"tests/docs/examples_test.sh $(BUILD)" \
 	"tests/docs/tutorials_test.sh $(BUILD)" \
-	"10 tests/docs/torch_tutorials_test.sh $(BUILD)" \
+	"35 tests/docs/torch_tutorials_test.sh $(BUILD)" \
 	"tests/docs/form_test.sh $(BUILD)" \
-	"10 tests/docs/install_test.sh $(BUILD)" \
-	"10 tests/docs/musl_test.sh $(BUILD)"
+	"15 tests/docs/install_test.sh $(BUILD)" \
+	"15 tests/docs/musl_test.sh $(BUILD)"
 NEEDS_docs := all $(TEST_MODULES) $(FAKE_MPI) $(T)/ccrun/report_test \
 	$(TUTORIALS:%=$(TUT)/%) $(TUTORIAL_MODULES)
 

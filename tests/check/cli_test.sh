@@ -777,7 +777,7 @@ os.waitpid(pid, 0)
 sys.stdout.buffer.write(re.sub(rb"\r\x1b\[K[^\r\n]*(?=\r\x1b\[K)", b"", text).replace(b"\r\x1b[K", b"").replace(b"\r\n", b"\n"))
 EOT
 for long in "check -n 2..60 schedules/bruck_allgather.ccs" \
-	    "simulate -n 2048 -b 1K -e 4K --on hgx_h100 $ring"; do
+	    "simulate -n 1024 -b 1K -e 4K --on hgx_h100 $ring"; do
 	# shellcheck disable=SC2086
 	command -v python3 >/dev/null 2>&1 || { echo "skip - a terminal: there is no python3" && break; }
 	# shellcheck disable=SC2086
