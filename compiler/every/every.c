@@ -18,6 +18,7 @@
 
 #include <isl/ctx.h>
 #include <isl/options.h>
+#include <isl/schedule.h>
 
 /* Tries the proof of grids, which is fast for texts of calls in groups, then the affine proof. */
 static struct every sets_prove(struct ctx *c, const struct instance *in, bool certificate,
@@ -45,7 +46,9 @@ static struct every switches_join_all(struct ctx *c, const struct instance *in,
 static bool isl_begin(struct every_work *w)
 {
 	w->isl = isl_ctx_alloc();
-	return w->isl && isl_options_set_on_error(w->isl, ISL_ON_ERROR_CONTINUE) == isl_stat_ok;
+	return w->isl && isl_options_set_on_error(w->isl, ISL_ON_ERROR_CONTINUE) == isl_stat_ok &&
+	       isl_options_set_schedule_algorithm(w->isl, ISL_SCHEDULE_ALGORITHM_FEAUTRIER) ==
+		       isl_stat_ok;
 }
 
 static void isl_share(struct every_work *w)

@@ -81,6 +81,15 @@ struct every {
 				    like in bits/ and grid/); NULL: none; `why` may say why */
 };
 
+/* The line of a reason; 0: it has none in the schedule's file. */
+static inline uint32_t every_line(struct sources *s, const struct instance *in, struct span at)
+{
+	struct place p = source_place(s, at.lo);
+
+	return at.hi > at.lo && p.source == source_place(s, in->schedule->span.lo).source ? p.line
+											  : 0;
+}
+
 /* The budget that the n schedules of a file share, in steps: half a second of isl, and half a
  * second of automata. Schedule k may use (k + 1) / n of it, less what the schedules before it
  * used. */

@@ -164,6 +164,34 @@ status "values with ever more cases" 0 sh -c "ulimit -t 60 && exec $build/bin/cc
 says "... are looked at no further" "$tmp/out" \
 	'proved for N = 2..16 \(not for every N: line 9: a value with too many cases\)'
 
+# isl does not count the steps of its scheduler's simplex.
+cat >"$tmp/waits.ccs" <<'END'
+schedule waits
+  implements barrier()
+{
+  scratch t[1]
+  for z in 0..3 {
+    if rank == 0 {
+      send t[0..0] to   (rank + 1) % N
+      recv t[0..0] from (rank - 1) % N
+    } else {
+      recv t[0..0] from (rank - 1) % N
+      send t[0..0] to   (rank + 1) % N
+    }
+    if rank % 2 == 0 {
+      if rank < N - 1 {
+        send t[0..0] to   rank + 1
+        recv t[0..0] from rank + 1
+      }
+    } else {
+      recv t[0..0] from rank - 1
+      send t[0..0] to   rank - 1
+    }
+  }
+}
+END
+status "an order of many waits" 0 sh -c "ulimit -t 20 && exec $build/bin/ccc check -w $tmp/waits.ccs"
+
 # However small the stack is, and however deep a text's calls.
 cat >"$tmp/deep.ccs" <<'END'
 contract n(inout d[C])

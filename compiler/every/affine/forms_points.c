@@ -58,7 +58,7 @@ void forms_fail(struct forms *f, struct span at, const char *fmt, ...)
 	va_start(ap, fmt);
 	f->why = arena_vprintf(f->arena, fmt, ap);
 	va_end(ap);
-	f->line = at.hi > at.lo ? source_place(f->sources, at.lo).line : 0;
+	f->line = every_line(f->sources, f->in, at);
 }
 #else
 typedef int without_isl; /* a file needs a declaration */

@@ -12,7 +12,7 @@
  *
  * To find them is to schedule a loop nest whose dependences are the waits and each rank's own order
  * (Feautrier, "Some efficient solutions to the affine scheduling problem", IJPP 1992), which isl's
- * scheduler does. Its time has several dimensions, which are folded into one level. Then it is proved
+ * scheduler does. Its time has several dimensions, of which the outer ones are folded into one level. Then it is proved
  * that times grow along all waits, and that levels do not fall along each rank's own order; so nothing
  * rests on the scheduler. Only events with equal entries before the level are compared, so the level may
  * count from 0 in each trip of a loop around it.
@@ -27,6 +27,7 @@
 
 #define WIDE 4		     /* the range of a varying dimension, in N: a guess */
 #define MOST_RANGE (1 << 20) /* of folded dimensions */
+#define MOST_PARTS 100	     /* convex parts of the order: isl takes long for many */
 
 bool levels_cover(const struct forms *f, const struct levels *l, uint32_t op)
 {
@@ -135,13 +136,22 @@ static isl_stat add_piece(isl_basic_set *b, void *arg)
 	return isl_stat_ok;
 }
 
+static isl_stat add_parts(isl_map *m, void *arg)
+{
+	*(int *)arg += (int)isl_map_n_basic_map(m);
+	isl_map_free(m);
+	return isl_stat_ok;
+}
+
 /* event -> time. The scheduler finds one affine time for all points of a name, so each convex piece of an
- * operation's points has a name: those of `rank != R` have two. NULL: isl finds none. */
+ * operation's points has a name: those of `rank != R` have two. NULL: isl finds none, or it would take
+ * long, as its simplex steps are not among those that are counted. */
 static isl_union_map *times_make(const struct graph *r)
 {
 	struct split s = { .r = r, .to = isl_union_map_empty(isl_union_map_get_space(r->own)) };
 	isl_union_map *order =
 		isl_union_map_union(isl_union_map_copy(r->own), isl_union_map_copy(r->waits));
+	int parts = 0;
 
 	for (s.op = 0; s.op < r->f->nops; s.op++) {
 		if (!levels_cover(r->f, r->l, s.op))
@@ -155,12 +165,18 @@ static isl_union_map *times_make(const struct graph *r)
 		isl_set_free(points);
 	}
 	order = isl_union_map_apply_domain(order, isl_union_map_copy(s.to));
-	order = isl_union_map_apply_range(order, isl_union_map_copy(s.to));
+	order = isl_union_map_coalesce(isl_union_map_apply_range(order, isl_union_map_copy(s.to)));
+	isl_union_map_foreach_map(order, add_parts, &parts);
+	if (parts > MOST_PARTS) {
+		isl_union_map_free(order);
+		isl_union_map_free(s.to);
+		return NULL;
+	}
 	isl_schedule *found =
 		isl_schedule_constraints_compute_schedule(isl_schedule_constraints_set_validity(
 			isl_schedule_constraints_on_domain(
 				isl_union_map_range(isl_union_map_copy(s.to))),
-			isl_union_map_coalesce(order)));
+			order));
 	isl_union_map *times = isl_union_map_apply_range(s.to, isl_schedule_get_map(found));
 	isl_schedule_free(found);
 	return times;
@@ -210,41 +226,38 @@ static int64_t values_of(const struct times *t, uint32_t dim)
 	return of.constant ? of.most - of.least + 1 : 0;
 }
 
-/* Folds dimensions into levels, from the innermost outwards: dimension * (the range of the inner ones) +
- * the inner ones. Ranges are numbers, or numbers times N. Neighbours that vary are mostly dimensions of
- * one permutable band, along each of which no wait falls: their sum does as well. Where else a product
- * would not be affine, the inner dimensions are left out, and the text decides in their place. */
+/* The number of outer dimensions that an affine level can hold: up to a second one that varies. */
+static uint32_t dims_of_level(const struct times *t, const int64_t *values)
+{
+	uint32_t n = 0;
+
+	for (bool varies = false; n < t->dims && (values[n] || !varies); n++)
+		varies |= !values[n];
+	return n;
+}
+
+/* Folds the outer dimensions into levels: dimension * (the range of the inner ones) + the inner ones. A range
+ * is a number, or a number times N. The text decides in place of dimensions that are left out. */
 static void fold(const struct times *t, isl_pw_aff **levels)
 {
 	struct forms *f = t->f;
-	int64_t range = 1, factor = 1;
-	bool wide = false;    /* range is times N */
-	bool varying = false; /* the last dimension */
+	int64_t *values = ARENA_ARRAY(f->arena, int64_t, t->dims + 1), range = 1;
+	bool wide = false; /* range is times N */
 
-	for (uint32_t i = t->dims; i-- > 0;) {
-		int64_t n = values_of(t, i);
-		bool anew = range > MOST_RANGE || (!n && wide && !varying);
-
-		if (n == 1)
-			continue;
-		if (anew)
-			range = 1;
-		wide = wide && !anew;
-		factor = !n && varying && !anew ? factor : range;
-		for (uint32_t k = 0; k < 2 * f->nops; k++) {
+	for (uint32_t i = 0; i < t->dims; i++)
+		values[i] = values_of(t, i);
+	for (uint32_t i = dims_of_level(t, values); i-- > 0 && range <= MOST_RANGE;) {
+		for (uint32_t k = 0; k < 2 * f->nops && values[i] != 1; k++) {
 			if (!t->of[k])
 				continue;
 			isl_pw_aff *v = isl_pw_multi_aff_get_pw_aff(t->of[k], (int)i);
-			isl_pw_aff *by = wide && n ? forms_param(f, 0) : forms_constant(f, 1);
+			isl_pw_aff *by = wide ? forms_param(f, 0) : forms_constant(f, 1);
 			v = isl_pw_aff_mul(
-				v, isl_pw_aff_scale_val(by, isl_val_int_from_si(f->isl, factor)));
-			if (anew)
-				levels[k] = isl_pw_aff_free(levels[k]);
+				v, isl_pw_aff_scale_val(by, isl_val_int_from_si(f->isl, range)));
 			levels[k] = levels[k] ? isl_pw_aff_add(levels[k], v) : v;
 		}
-		range *= n ? n : WIDE;
-		wide = wide || !n;
-		varying = !n;
+		range *= values[i] ? values[i] : WIDE;
+		wide = wide || !values[i];
 	}
 }
 

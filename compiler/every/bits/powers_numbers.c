@@ -17,7 +17,7 @@ bool power_fail(struct power_forms *f, struct span at, const char *why)
 	if (f->why || f->d.spent)
 		return false;
 	f->why = why;
-	f->line = at.hi > at.lo ? source_place(f->sources, at.lo).line : 0;
+	f->line = every_line(f->sources, f->in, at);
 	return false;
 }
 

@@ -19,7 +19,7 @@ bool grid_fail(struct grid *g, struct span at, const char *why)
 {
 	if (!g->why) {
 		g->why = why;
-		g->line = at.hi > at.lo ? source_place(g->sources, at.lo).line : 0;
+		g->line = every_line(g->sources, g->in, at);
 	}
 	return false;
 }
