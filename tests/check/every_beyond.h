@@ -23,6 +23,16 @@
 	"  if x < X - 1 { recv data from rank + 1 }\n  if x > 0 { send data to rank - 1 }\n" columns \
 	"}\n"
 
+/* The first rank of each row adds up its row, and the others wait for their answer. */
+#define ANSWERS(sums, other) \
+	"schedule answers(X = 2)\n  implements allreduce(inout data[1])\n  where N % X == 0\n{\n" \
+	"  let x = rank % X\n  if x == 0 {\n" sums \
+	"    if rank > 0 { reduce data from rank - X }\n" \
+	"    if rank + X < N {\n      send data to rank + X\n      recv data from rank + X\n    }\n" \
+	"    if rank > 0 { send data to rank - X }\n" \
+	"    for q in 1..X { send data to rank + q }\n  } else {\n" other "  }\n}\n"
+#define SUMS "    for q in 1..X { reduce data from rank + q }\n"
+
 /* An exchange with each other rank. */
 #define XOR(messages) \
 	"schedule exchange\n  implements all_to_all(in a[N], out b[N])\n  where ispow2(N)\n{\n" \
@@ -256,6 +266,16 @@ static const struct {
 		    "  for s in 1..N / X {\n    step {\n      send t to (rank + X) % N\n"
 		    "      recv u from (rank - X) % N\n    }\n    copy u into t\n"
 		    "    reduce u into data\n  }\n}\n" },
+	/* a row that waits before it sends, or that is not added up in time; another rank's answer */
+	{ "-n 128", ANSWERS(SUMS, "    if rank < 100 { send data to rank - x }\n"
+				  "    recv data from rank - x\n"
+				  "    if rank >= 100 { send data to rank - x }\n") },
+	{ "-n 128", ANSWERS("    if rank < 100 {\n  " SUMS "    }\n",
+			    "    send data to rank - x\n    recv data from rank - x\n") },
+	{ "-n 128", ANSWERS(SUMS, "    send data to rank - x\n"
+				  "    recv data from (rank < 100 ? rank - x : rank - x - X)\n") },
+	{ "-n 128 -D X=32", ANSWERS(SUMS, "    send data to rank - x\n"
+					  "    if x < 16 { recv data from rank - x }\n") },
 	/* a message beside a loop: of too few ranks, before the loop for some, of another trip */
 	{ "-n 128", BINOMIAL("top", "rank < 100", "") },
 	{ "-n 128", BINOMIAL("top", "rank != 96", "  if rank == 96 { send data to 1 }\n") },

@@ -18,6 +18,7 @@
  *                       of each chunk, by the affine passes or by its contract; its messages
  *   grid_groups.c       calls in all groups at once
  *   grid_steps.c        steps of the main text
+ *   grid_branches.c     branches in which ranks wait for answers -> branches of one phase each
  *   grid_rows.c         messages of the main text that stay in rows or columns, as calls
  *   grid_proof.c        the main text as a sequence of calls and steps, and the final values
  *   grid_certificate.c  the proof as JSON
@@ -211,6 +212,10 @@ bool grid_has_messages(const struct stmt *s);
 /** Runs messages of the main text from *s on that stay in rows or columns; *s becomes the last
  *  statement that was run. */
 bool grid_rows(struct grid_run *r, const struct stmt **s);
+
+/* ---- grid_branches.c ---- */
+/** The main text with branches cut into phases: the same operations of each rank in the same order. */
+const struct stmt *grid_branches(struct grid *g, const struct stmt *text);
 
 /* ---- grid_links.c ---- */
 /** All pairs that have a link: m digits -> m digits. NULL: g->why. */

@@ -235,7 +235,7 @@ static bool prove(struct grid_run *r)
 		return false;
 	r->cells = grid_all_cells(g);
 	r->holds = initial(r);
-	for (const struct stmt *s = d->body; s; s = s->next)
+	for (const struct stmt *s = grid_branches(g, d->body); s; s = s->next)
 		if (!statement(r, &s))
 			return false;
 	return as_asked(r);

@@ -404,30 +404,57 @@ static bool fills_scratch(const struct rows *t, const struct stmt *s)
 	return s->kind == S_LET || s->kind == S_FN;
 }
 
+/* Appends the counterparts of statements from *s on, and of as many as may be: *s becomes the last of them.
+ * Returns the end of the text. */
+static struct stmt **append_all(struct rows *t, const struct stmt **s, struct stmt **to)
+{
+	struct stmt **end = to;
+
+	for (const struct stmt *at = *s; at; at = at->next) {
+		if (at->kind != S_LET && at->kind != S_FN /* done by names() */ &&
+		    !append(t, at, &to))
+			break;
+		if (!fills_scratch(t, at)) {
+			*s = at;
+			end = to;
+		}
+	}
+	return end;
+}
+
+/* The same of the bodies of branches with one condition. */
+static struct stmt **append_bodies(struct rows *t, const struct stmt **s, struct stmt **to)
+{
+	const struct expr *where = (*s)->e;
+	struct stmt **end = to;
+
+	for (const struct stmt *b = *s; b && b->kind == S_IF && b->e == where && !b->orelse;
+	     b = b->next) {
+		for (const struct stmt *at = b->body; at; at = at->next)
+			if (!append(t, at, &to))
+				return end;
+		*s = b;
+		end = to;
+	}
+	return end;
+}
+
 /* Runs statements in groups of ranks that differ in one digit, from *s on; or, with `inner`, the body of
  * the branch *s in those of the ranks that come to it. */
 static bool along(struct grid_run *r, const struct stmt **s, uint32_t number, bool inner)
 {
 	struct grid *g = r->g;
 	struct rows t = { .g = g, .number = number, .main = NONE };
-	struct stmt *body = NULL, **to = &body;
-	const struct stmt *at = inner ? (*s)->body : *s, *last = *s;
+	struct stmt *body = NULL, **end = &body;
+	const struct stmt *last = *s;
 	isl_set *who = inner ? branch(g, *s, &t.zero) : grid_any(g);
-	struct stmt **end = to;
 
 	t.views = ARENA_ARRAY(g->arena, struct rows_view, g->nbuffers + 1);
-	for (; who && at; at = at->next) {
-		if ((inner || (at->kind != S_LET && at->kind != S_FN)) /* done by names() */ &&
-		    !append(&t, at, &to))
-			break;
-		if (inner || !fills_scratch(&t, at)) {
-			last = inner ? *s : at;
-			end = to;
-		}
-	}
+	if (who)
+		end = inner ? append_bodies(&t, &last, end) : append_all(&t, &last, end);
 	*end = NULL;
 	g->why = NULL;
-	bool ok = who && (!inner || !at) && body && t.main != NONE && run(r, &t, *s, body, who);
+	bool ok = who && body && t.main != NONE && run(r, &t, *s, body, who);
 	isl_set_free(who);
 	*s = ok ? last : *s;
 	return ok;
