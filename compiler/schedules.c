@@ -619,7 +619,7 @@ static void write_certificate(struct session *s, const struct job *j, const stru
 #define FURTHER 64u /* the greatest N that is tried */
 
 /* Without -n: tries to prove the schedule for every N. If that fails, tries the next Ns, as long as
- * they are small, up to the first that is wrong. */
+ * they are small, up to the first that is wrong; and the N that the proof doubts. */
 static void look_further(struct session *s, struct job *j)
 {
 	size_t n = j->nfindings;
@@ -640,6 +640,10 @@ static void look_further(struct session *s, struct job *j)
 		run_ranks(s, j, ranks, true);
 		if (s->diags.errors || s->status)
 			return;
+		j->nfindings = n;
+	}
+	if (!j->every.proved && j->every.doubt > EVERY_TRIED && !s->work.spent) {
+		run_ranks(s, j, j->every.doubt, true);
 		j->nfindings = n;
 	}
 }

@@ -247,11 +247,9 @@ static bool passes(struct search *x, edit_list v, uint32_t n)
 	if (x->all_used && v[0]->far < ELSEWHERE)
 		x->warns |= diag_warning_bit(W_UNUSED);
 	text = text_with(x, v, n);
-	if (limited || v[0]->far > DIVIDED)
-		return is_right_for_all(x, text, NULL, 0);
-	if (!is_small(x))
+	if (limited || v[0]->far > DIVIDED || !is_small(x)) /* `where` may exclude N */
 		return is_right_for_all(x, text, NULL, 0) &&
-		       is_right(x, text, x->e.nranks, work, NULL, 0);
+		       (limited || is_small(x) || is_right(x, text, x->e.nranks, work, NULL, 0));
 	if (!is_right(x, text, x->e.nranks, work, NULL, 0))
 		return false;
 	if (is_right_for_all(x, text, NULL, 0))

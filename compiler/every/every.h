@@ -57,6 +57,7 @@
 #include "compiler/program.h"
 
 #define EVERY_LEAST 2u /* N of a schedule */
+#define EVERY_DOUBT 1023u
 #define EVERY_TRIED 16 /* admitted N up to this are tried, within the limit of work */
 
 /* The `where` that excludes some N or roots: the schedule's; its topology's, if that excludes
@@ -73,8 +74,10 @@ struct every {
 	const char
 		*why;  /* why it is not proved, one clause; or why it has no certificate; or NULL */
 	uint32_t line; /* ... and in which line; or 0 */
-	bool some;     /* proved: not of every N, but of the admitted N, or up to a bound */
-	bool powers;   /* ... powers of two or bits, which are not affine */
+	uint32_t
+		doubt; /* an N up to EVERY_DOUBT at which results may differ from the contract's; or 0 */
+	bool some;   /* proved: not of every N, but of the admitted N, or up to a bound */
+	bool powers; /* ... powers of two or bits, which are not affine */
 	const char *const *invariants; /* proved: in words, one for each operation that writes */
 	uint32_t ninvariants;
 	const char *certificate; /* on request: the proof as JSON (certificate.c in affine/, and its

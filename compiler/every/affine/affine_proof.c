@@ -99,6 +99,7 @@ static void give_reason(struct arena *to, const struct forms *f, struct every *e
 
 	e->why = arena_printf(to, "%s", why);
 	e->line = f->line;
+	e->doubt = f->doubt;
 	e->powers = f->powers;
 }
 

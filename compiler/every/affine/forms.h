@@ -85,6 +85,7 @@ struct forms {
 	bool powers;	 /* the text has powers of two or bits, which are not affine */
 	const char *why; /* the first reason why there is no proof; or NULL */
 	uint32_t line;
+	uint32_t doubt;	     /* as in struct every */
 	bool rendezvous;     /* there are 0 slots: a send waits for its receive */
 	bool ordered;	     /* the contract asks for an order of ranks */
 	bool wide;	     /* a segment may cover several statements of the main list */

@@ -146,10 +146,32 @@ isl_union_map *values_ends(struct forms *f, const struct flow *w, const struct h
 	return ends;
 }
 
+/* The least N at which two relations differ, as far as it is looked for. O(EVERY_DOUBT) set operations. */
+static uint32_t least_difference(isl_union_map *a, isl_union_map *b)
+{
+	isl_union_map *more = isl_union_map_subtract(isl_union_map_copy(a), isl_union_map_copy(b));
+	isl_union_map *less = isl_union_map_subtract(isl_union_map_copy(b), isl_union_map_copy(a));
+	isl_set *sizes = isl_union_map_params(isl_union_map_union(more, less));
+	uint32_t n = EVERY_LEAST;
+	bool none = true;
+
+	for (; n <= EVERY_DOUBT && none; n += none) {
+		isl_set *s = isl_set_fix_si(isl_set_copy(sizes), isl_dim_param, 0, (int)n);
+		none = isl_set_is_empty(s) == isl_bool_true;
+		isl_set_free(s);
+	}
+	isl_set_free(sizes);
+	return none ? 0 : n;
+}
+
 bool values_as_asked(struct forms *f, const struct flow *w, const struct holding *v,
 		     const isl_union_map *sums)
 {
-	return same(f, values_ends(f, w, v, sums), isl_union_map_copy(w->asked),
+	isl_union_map *ends = values_ends(f, w, v, sums);
+
+	if (ends && isl_union_map_is_equal(ends, w->asked) == isl_bool_false)
+		f->doubt = least_difference(ends, w->asked);
+	return same(f, ends, isl_union_map_copy(w->asked),
 		    "its results do not match the contract for some N");
 }
 #else

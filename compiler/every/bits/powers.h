@@ -195,6 +195,7 @@ struct power_forms {
 	uint32_t ninductions, capinductions;
 	const char *why;
 	uint32_t line;
+	uint32_t doubt; /* as in struct every */
 };
 
 /* A place in the text. */
@@ -378,9 +379,10 @@ struct all_heads {
 	struct heads *v;
 	uint32_t n, cap;
 };
-#define POWER_LENGTH 5u	     /* length of the words that are tried first: numbers below 32 */
-#define POWER_LENGTH_MOST 6u /* ... if these do not suffice: below 64 */
-#define POWER_LENGTH_LIVE 8u /* ... with live chunks only: up to 128 */
+#define POWER_LENGTH 5u	       /* length of the words that are tried first: numbers below 32 */
+#define POWER_LENGTH_MOST 6u   /* ... if these do not suffice: below 64 */
+#define POWER_LENGTH_LIVE 8u   /* ... with live chunks only: up to 128 */
+#define POWER_LENGTH_DOUBT 10u /* of N up to EVERY_DOUBT */
 /* How a guess is made. */
 struct guessing {
 	uint32_t length; /* of words: N below 2^length, and up to 64, or 128 if `live` */

@@ -152,6 +152,24 @@ static const struct dfa *initial(struct power_forms *f, const struct power_buffe
 	return power_and(f, a, value_compare(f, OP_EQ, &index, &chunk));
 }
 
+static void take_least(const uint64_t number[TRACKS], void *arg)
+{
+	uint64_t *least = arg;
+
+	*least = number[TRACK_N] < *least ? number[TRACK_N] : *least;
+}
+
+/* The least N of a relation, as far as it is looked for. */
+static uint32_t least_size(struct power_forms *f, const struct dfa *a)
+{
+	const uint64_t none[TRACKS] = { 0 };
+	uint64_t least = EVERY_DOUBT + 1;
+
+	dfa_each(dfa_exists(&f->d, a, ~BIT(TRACK_N)), POWER_LENGTH_DOUBT, 0, none, take_least,
+		 &least);
+	return least <= EVERY_DOUBT ? (uint32_t)least : 0;
+}
+
 static bool kept_promises(struct contents *r)
 {
 	struct power_forms *f = r->f;
@@ -161,9 +179,14 @@ static bool kept_promises(struct contents *r)
 		if (!power_promise(f, e, &p))
 			return false;
 		const struct dfa *held = power_and(f, r->holds[p.buffer], p.cells);
-		if (!(p.more ? dfa_within(&f->d, p.asked, held) : dfa_equal(&f->d, held, p.asked)))
-			return power_fail(f, NOWHERE,
-					  "its results do not match the contract for some N");
+		const struct dfa *wrong = power_less(f, p.asked, held);
+		if (!p.more)
+			wrong = power_or(f, wrong, power_less(f, held, p.asked));
+		if (dfa_is_empty(wrong))
+			continue;
+		if (!f->d.spent)
+			f->doubt = least_size(f, wrong);
+		return power_fail(f, NOWHERE, "its results do not match the contract for some N");
 	}
 	return true;
 }
@@ -356,6 +379,7 @@ struct every powers_prove(struct ctx *c, const struct instance *in, uint32_t lea
 	} else {
 		e.why = f.why ? f.why : f.d.spent ? "it takes too long" : "no proof was found";
 		e.line = f.line;
+		e.doubt = f.doubt;
 	}
 	if (e.proved && certificate && !e.why)
 		e.certificate = certificate_of(c->arena, &f, &m, &heads);
