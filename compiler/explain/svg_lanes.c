@@ -110,7 +110,7 @@ static void bars(struct svg *s, const struct lanes *l, const char *attributes, s
 
 	svg_put(s, "<path%s d='M%g %gH%g'", quotes(s->c->scratch, attributes),
 		column_x(l, h.since) + inset, y, column_x(l, end - 1) + inset + width);
-	if (inset && end > h.since + 1)
+	if (inset > 0 && end > h.since + 1)
 		svg_put(s, " stroke-dasharray='%g %g'", width, l->cell + l->gap - width);
 }
 
