@@ -79,7 +79,7 @@ static void print_steps(struct script *x, FILE *out)
 {
 	uint32_t *state = explain_start(x), printed = 0, played = 0;
 
-	for (const struct frame *f = x->frames; f < x->frames + x->nframes; f++) {
+	for (const struct frame *f = x->frames, *end = f ? f + x->nframes : NULL; f < end; f++) {
 		uint32_t n = 0;
 
 		if (!f->arrive)
@@ -160,7 +160,7 @@ static void print_endings(struct script *x, enum end_kind kind, const char *head
 	const struct program *p = x->r.p;
 	uint32_t n = 0;
 
-	for (const struct ending *e = x->endings; e < x->endings + x->nendings; e++) {
+	for (const struct ending *e = x->endings, *end = e ? e + x->nendings : NULL; e < end; e++) {
 		if (e->kind != kind || !has_room(n++, head, out))
 			continue;
 		if (kind == END_WRONG) {

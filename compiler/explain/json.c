@@ -268,7 +268,7 @@ static void put_endings(struct printer *w, const char *key, enum end_kind kind)
 	struct script *x = w->x;
 
 	put(w, "],\n'%s':[", key);
-	for (const struct ending *e = x->endings; e < x->endings + x->nendings; e++) {
+	for (const struct ending *e = x->endings, *end = e ? e + x->nendings : NULL; e < end; e++) {
 		if (e->kind != kind)
 			continue;
 		put(w, ",\n{'rank':%u,'code':'%s'", e->rank, diag_code_text(e->code).s);

@@ -131,7 +131,7 @@ static double *amounts(const struct script *x, uint32_t columns, uint32_t rows, 
 	double *map = ARENA_ARRAY(x->arena, double, (size_t)rows *columns);
 	double *sent = ARENA_ARRAY(x->arena, double, nranks);
 
-	for (const struct frame *f = x->frames; f < x->frames + x->nframes; f++) {
+	for (const struct frame *f = x->frames, *end = f ? f + x->nframes : NULL; f < end; f++) {
 		for (uint32_t k = f->first; k < f->end && f->step; k++) {
 			const struct move *m = &x->moves[k];
 			uint32_t lo = m->source.lo, b = lo < p->cells ? x->r.buffer_of[lo] : 0;
@@ -235,7 +235,7 @@ static void draw_map(struct svg *s)
 	struct script *x = s->x;
 	const struct frame *first = NULL, *last = NULL, *wrong = NULL;
 
-	for (const struct frame *f = x->frames; f < x->frames + x->nframes; f++) {
+	for (const struct frame *f = x->frames, *end = f ? f + x->nframes : NULL; f < end; f++) {
 		last = f;
 		first = first || (x->last && !f->step) ? first : f;
 		for (uint32_t k = f->first; k < f->end && !wrong; k++)
