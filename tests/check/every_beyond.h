@@ -276,7 +276,7 @@ static const struct {
 				  "    recv data from (rank < 100 ? rank - x : rank - x - X)\n") },
 	{ "-n 128 -D X=32", ANSWERS(SUMS, "    send data to rank - x\n"
 					  "    if x < 16 { recv data from rank - x }\n") },
-	/* a message beside a loop: of too few ranks, before the loop for some, of another trip */
+	/* a message before or after a loop: of too few ranks, before the loop for some, of another trip */
 	{ "-n 128", BINOMIAL("top", "rank < 100", "") },
 	{ "-n 128", BINOMIAL("top", "rank != 96", "  if rank == 96 { send data to 1 }\n") },
 	{ "-n 128", BINOMIAL("(rank == 96 ? 3 : top)", "true", "") },
@@ -286,6 +286,17 @@ static const struct {
 		    "  for k in 0..top {\n"
 		    "    if rank + (1 << k) < N { reduce data from rank + (1 << k) }\n  }\n"
 		    "  if rank > 0 && rank < 80 { send data to rank - (1 << top) }\n}\n" },
+	/* odd ranks, which are not in the loop, wait for a later message before they send into it */
+	{ "-n 128",
+	  "schedule waits\n  implements reduce(inout data[1]; root = 0)\n{\n  scratch t[1]\n"
+	  "  let top = rank == 0 ? clog2(N) : ctz(rank)\n"
+	  "  if rank % 2 == 1 && N > 100 { recv t from rank - 1 }\n"
+	  "  if rank % 2 == 0 {\n    for k in 0..top {\n"
+	  "      if rank + (1 << k) < N { reduce data from rank + (1 << k) }\n    }\n  }\n"
+	  "  if rank > 0 { send data to rank - (1 << top) }\n"
+	  "  if rank % 2 == 0 && rank + 1 < N && N > 100 { send data to rank + 1 }\n"
+	  "  if rank % 2 == 0 && rank + 1 < N && N <= 100 { send data to rank + 1 }\n"
+	  "  if rank % 2 == 1 && N <= 100 { recv t from rank - 1 }\n}\n" },
 	/* the higher rank of some pairs receives first, too */
 	{ "-n 128", "schedule both_receive\n  implements all_to_all(in a[N], out b[N])\n"
 		    "  where ispow2(N)\n{\n  copy a[rank] into b[rank]\n  for s in 1..N {\n"

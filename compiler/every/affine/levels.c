@@ -12,9 +12,9 @@
  *
  * To find them is to schedule a loop nest whose dependences are the waits and each rank's own order
  * (Feautrier, "Some efficient solutions to the affine scheduling problem", IJPP 1992), which isl's
- * scheduler does. Its time has several dimensions, of which the outer ones are folded into one level. Then it is proved
- * that times grow along all waits, and that levels do not fall along each rank's own order; so nothing
- * rests on the scheduler. Only events with equal entries before the level are compared, so the level may
+ * scheduler does. Its time has several dimensions, of which the outer ones are folded into one level.
+ * Then it is proved that times grow along all waits, and that levels do not fall along each rank's own
+ * order; so nothing rests on the scheduler. Only events with equal entries before the level are compared, so the level may
  * count from 0 in each trip of a loop around it.
  * O(entries) schedules of 2 * messages statements, and O(entries * messages^2) set operations.
  */
@@ -168,6 +168,7 @@ static isl_union_map *times_make(const struct graph *r)
 	order = isl_union_map_coalesce(isl_union_map_apply_range(order, isl_union_map_copy(s.to)));
 	isl_union_map_foreach_map(order, add_parts, &parts);
 	if (parts > MOST_PARTS) {
+		forms_fail(r->f, NOWHERE, "the order of its waits has too many parts");
 		isl_union_map_free(order);
 		isl_union_map_free(s.to);
 		return NULL;
@@ -356,8 +357,10 @@ bool levels_grow(struct forms *f, const struct pairs *p, struct levels *l, waits
 	if (dims > PLACES)
 		return false;
 	for (l->before = l->at != NONE && l->at == l->last; l->before < dims; l->before++)
-		if (grows_at(f, p, l, grow))
+		if (grows_at(f, p, l, grow)) {
+			f->why = NULL;
 			return true;
+		}
 	return false;
 }
 #else

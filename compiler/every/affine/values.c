@@ -168,11 +168,13 @@ bool values_as_asked(struct forms *f, const struct flow *w, const struct holding
 		     const isl_union_map *sums)
 {
 	isl_union_map *ends = values_ends(f, w, v, sums);
+	bool ok = same(f, isl_union_map_copy(ends), isl_union_map_copy(w->asked),
+		       "its results do not match the contract for some N");
 
-	if (ends && isl_union_map_is_equal(ends, w->asked) == isl_bool_false)
+	if (!ok && ends)
 		f->doubt = least_difference(ends, w->asked);
-	return same(f, ends, isl_union_map_copy(w->asked),
-		    "its results do not match the contract for some N");
+	isl_union_map_free(ends);
+	return ok;
 }
 #else
 typedef int without_isl; /* a file needs a declaration */

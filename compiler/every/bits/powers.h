@@ -16,7 +16,7 @@
  *   powers_walk.c         the text -> items: operations of all ranks at once, and loops over k
  *   powers_trips.c        ... the messages of all trips of a loop at once
  *   powers_calls.c        calls of procs
- *   powers_beside.c       messages beside a loop -> into the trips of their partners
+ *   powers_sink.c       messages before and after a loop -> into its trips
  *   powers_trees.c        items of trees -> loops over the levels of the tree
  *   powers_order.c        items -> moves: one run, in which each move is of all ranks at once
  *   powers_guess.c        guesses the contents of chunks at the begin of a trip, from small N
@@ -338,9 +338,9 @@ bool power_list(struct power_walk *w, const struct stmt *s);
 /** Binds a callee's names: its text is to be walked next. */
 bool power_call(struct power_walk *w, const struct stmt *s);
 
-/* ---- powers_beside.c ---- */
-/** Moves messages beside loops into the loops. False: none was moved. */
-bool power_beside(struct power_forms *f, const struct act *all, struct act *to);
+/* ---- powers_sink.c ---- */
+/** Moves messages before and after loops into the loops. False: none was moved. */
+bool power_sink(struct power_forms *f, const struct act *all, struct act *to);
 
 /* ---- powers_trees.c ---- */
 /** The part of a message item with the given pairs of ends. */

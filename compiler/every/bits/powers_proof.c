@@ -297,7 +297,7 @@ static void keep_words(struct arena *to, const struct power_forms *f, const stru
 
 static bool prove(struct power_forms *f, struct moves *m, struct all_heads *heads)
 {
-	struct act all = { .body = NULL }, beside = { .body = NULL }, levels = { .body = NULL };
+	struct act all = { .body = NULL }, sunk = { .body = NULL }, levels = { .body = NULL };
 
 	if (!power_items(f, &all))
 		return false;
@@ -305,7 +305,7 @@ static bool prove(struct power_forms *f, struct moves *m, struct all_heads *head
 		return guessed(f, m, heads);
 	*m = (struct moves){ .v = NULL };
 	f->why = NULL;
-	if (power_beside(f, &all, &beside) && power_moves(f, &beside, m))
+	if (power_sink(f, &all, &sunk) && power_moves(f, &sunk, m))
 		return guessed(f, m, heads);
 	*m = (struct moves){ .v = NULL };
 	f->trees = true;

@@ -498,13 +498,15 @@ static bool loop_of_powers(struct power_walk *w, const struct stmt *s, const str
 	    !power_ordered(w, up ? &first : &last, OP_LE, up ? &last : &first, s->span,
 			   "a loop that may have no iteration"))
 		return false;
-	const struct dfa *mine = trips_of(w, up, &first, &last);
-	if (((head(w, &first)->mask | head(w, &last)->mask) & BIT(TRACK_RANK)) &&
-	    !for_all_ranks(w, s, up, &first, &last))
-		return false;
+	const struct dfa *mine = trips_of(w, up, &first, &last), *trips = mine;
+	if ((head(w, &first)->mask | head(w, &last)->mask) & BIT(TRACK_RANK)) {
+		if (!for_all_ranks(w, s, up, &first, &last))
+			return false;
+		trips = trips_of(w, up, &first, &last);
+	}
 	struct act *loop = push(w, s, ITEM_LOOP), *outer = w->to;
 	loop->up = up;
-	loop->trips = trips_of(w, up, &first, &last);
+	loop->trips = trips;
 	loop->first = head(w, &first);
 	loop->last = head(w, &last);
 	loop->depth = f->nbuffers;

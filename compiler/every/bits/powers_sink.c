@@ -1,5 +1,5 @@
 /*
- * Messages beside a loop -> into the trips of their partners.
+ * Messages before and after a loop -> into the trips of their partners.
  *
  *     for k in 0..ctz(rank) { if rank + (1 << k) < N { reduce d from rank + (1 << k) } }
  *     if rank > 0 { send d to rank - (1 << ctz(rank)) }
@@ -68,6 +68,8 @@ static bool moves_into(struct power_forms *f, struct act *loop, const struct act
 	struct act part = power_part(f, x, pairs);
 	if (!last_of_rank(f, loop, part.domain, before))
 		return false;
+	/* from here on, the loop is an item of these ranks, too */
+	loop->domain = power_or(f, loop->domain, dfa_exists(&f->d, part.domain, BIT(TRACK_D)));
 	struct act *body = ARENA_ARRAY(f->arena, struct act, loop->nbody + 1);
 	for (uint32_t i = 0; i < loop->nbody; i++)
 		body[i + before] = loop->body[i];
@@ -77,7 +79,7 @@ static bool moves_into(struct power_forms *f, struct act *loop, const struct act
 	return true;
 }
 
-bool power_beside(struct power_forms *f, const struct act *all, struct act *to)
+bool power_sink(struct power_forms *f, const struct act *all, struct act *to)
 {
 	bool moved = false;
 
